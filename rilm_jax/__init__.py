@@ -1,0 +1,1 @@
+"""Language models whose output layer is geometry."""
