@@ -1,0 +1,130 @@
+"""`load`: a corpus by name, from the cache, a folder, an archive or a mirror."""
+
+import difflib
+import operator
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rilm_jax.data import cache, download, pydoc, sources
+from rilm_jax.data.corpora import CORPORA, CorpusSpec
+from rilm_jax.data.prepare import Corpus, prepare
+from rilm_jax.data.sources import RawText
+from rilm_jax.data.vocabulary import check_vocab_size
+from rilm_jax.errors import InputError
+
+PYDOC = "pydoc"
+
+
+def load(
+    name: str | os.PathLike[str],
+    vocab_size: int | None,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = False,
+) -> Corpus:
+    """Loads a corpus as ids: a vocabulary and three int32 streams.
+
+    Text is split on white space, with one `<eos>` a line, blank lines included. The vocabulary is
+    `<unk>` (id 0) and the V - 1 most frequent training tokens by (count descending, word
+    ascending); every other word is `<unk>`.
+
+    Prepared ids are cached in `RILM_CACHE_DIR` (default `~/.cache/rilm_jax`) under the hash of the
+    text and V: an edited file is prepared anew, and a cached corpus needs neither TFDS nor, for
+    the known corpora, its raw text. A data folder that is named is always read and checked.
+
+    Args:
+        name: `wikitext2`, `ptb`, `pydoc` (the help text of the running Python, which needs no
+            file), or the path of a folder that holds train.txt, valid.txt and test.txt.
+        vocab_size: V, at least 2; 0 or None keeps every training word.
+        data_dir: for the known corpora, the folder which holds their archives or unpacked folders,
+            or the archive itself; default `RILM_DATA_DIR`.
+        download: fetch a known corpus that `data_dir` lacks from a public mirror.
+
+    Returns:
+        `Corpus(vocab, train, valid, test, name, info)`.
+
+    Raises:
+        InputError: before any work, for an unknown name, a V that is no count or too large,
+            missing, damaged, empty or wrong text, or when TFDS is needed and missing.
+    """
+    size = _check_size(vocab_size)
+    key = os.fspath(name)
+    if key == PYDOC:
+        texts = {split: RawText(f"pydoc:{split}", text) for split, text in pydoc.texts().items()}
+        return _prepared(PYDOC, texts, size, {"python": pydoc.python_version()})
+    if key in CORPORA:
+        return _load_known(CORPORA[key], size, data_dir, download)
+    if not Path(key).exists() and not _looks_like_path(name):
+        raise InputError(_unknown(key))
+    path = Path(key).expanduser()
+    return _prepared(path.resolve().name or "text", sources.read(path), size, {})
+
+
+def _load_known(
+    spec: CorpusSpec, size: int, data_dir: str | os.PathLike[str] | None, fetch: bool
+) -> Corpus:
+    check_vocab_size(size, spec.types)
+    named = data_dir or os.environ.get("RILM_DATA_DIR")
+    if not named:
+        cached = cache.read_prepared(cache.entry(spec.name, spec.sha256, size))
+        if cached is not None:
+            return cached
+    folder = Path(named).expanduser() if named else cache.root() / "corpora"
+    path = sources.locate(spec, folder) if folder.exists() or (named and not fetch) else None
+    if path is not None:
+        texts = sources.read(path, spec.files)
+        sources.check_content(spec, texts)
+    elif fetch:
+        texts = download.fetch(spec, folder)
+    else:
+        looked = f"in {folder}" if named else "(no data folder was named)"
+        raise InputError(
+            f"{spec.name} was not found {looked}: pass data_dir or set RILM_DATA_DIR to the folder "
+            f"that holds {spec.archives[0]} or {spec.folders[0]}/, or ask for a download."
+        )
+    return _prepared(spec.name, texts, size, {})
+
+
+def _prepared(
+    name: str, texts: Mapping[str, RawText], size: int, info: Mapping[str, object]
+) -> Corpus:
+    """Ids of checked texts, from the cache where it has them."""
+    sha256 = sources.sha256(texts)
+    folder = cache.entry(name, sha256, size)
+    corpus = cache.read_prepared(folder)
+    if corpus is None:
+        raw = {split: text.data for split, text in texts.items()}
+        corpus = prepare(raw, size, name, cache.make_root())
+        corpus = corpus._replace(info={**corpus.info, "sha256": sha256})
+        cache.write_prepared(corpus, folder)
+    return corpus._replace(info={**corpus.info, **info})
+
+
+def _check_size(vocab_size: object) -> int:
+    if vocab_size is None:
+        return 0
+    try:
+        size = -1 if isinstance(vocab_size, bool) else operator.index(vocab_size)  # type: ignore
+    except TypeError:
+        size = -1
+    if size < 0 or size == 1:
+        raise InputError(
+            f"vocab_size={vocab_size!r} is no vocabulary size: it is an integer of at least 2 "
+            "(<unk> and one word), or 0 for every word."
+        )
+    return size
+
+
+def _looks_like_path(name: str | os.PathLike[str]) -> bool:
+    return not isinstance(name, str) or os.sep in name or name.startswith(("~", "."))
+
+
+def _unknown(name: str) -> str:
+    known = [*CORPORA, PYDOC]
+    near = difflib.get_close_matches(name.lower().replace("-", ""), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return (
+        f"There is no corpus {name!r}: {hint}Known are {', '.join(known)}, "
+        "or give the path of a folder with train.txt, valid.txt and test.txt."
+    )

@@ -1,0 +1,169 @@
+"""Reading and checking raw text, from a folder or a zip archive, before any work is done."""
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+
+from rilm_jax.data.corpora import SPLITS, CorpusSpec
+from rilm_jax.errors import InputError
+
+FOLDER_FILES = {split: (f"{split}.txt",) for split in SPLITS}
+
+# What zipfile raises on an archive that is truncated, altered, encrypted or no archive at all.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+
+
+class RawText(NamedTuple):
+    """The bytes of one split and where they came from."""
+
+    origin: str
+    data: bytes
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text. Only a line feed ends one, a last line may lack it.
+
+    `str.splitlines` would also break at U+2028, form feeds and other separators.
+    """
+    parts = text.split("\n")
+    if parts[-1] == "":
+        parts.pop()
+    return parts
+
+
+def locate(spec: CorpusSpec, data_dir: Path) -> Path | None:
+    """Where a known corpus is: an unpacked folder or an archive; None if `data_dir` lacks it.
+
+    Raises:
+        InputError: if there is no such `data_dir`.
+    """
+    if not data_dir.exists():
+        raise InputError(
+            f"The data folder {data_dir} does not exist; name the folder that holds "
+            f"{spec.archives[0]} or {spec.folders[0]}/."
+        )
+    if data_dir.is_file():
+        return data_dir
+    for name in spec.folders:
+        if (data_dir / name).is_dir():
+            return data_dir / name
+    for name in spec.archives:
+        if (data_dir / name).is_file():
+            return data_dir / name
+    names = [name for split in SPLITS for name in spec.files[split]]
+    return data_dir if any((data_dir / name).is_file() for name in names) else None
+
+
+def read(path: Path, files: Mapping[str, tuple[str, ...]] = FOLDER_FILES) -> dict[str, RawText]:
+    """The text of the three splits of a folder or zip archive.
+
+    Args:
+        path: the folder or archive; in an archive the files may lie at any depth.
+        files: for each split the names its file may have.
+
+    Raises:
+        InputError: for a missing split, a broken archive, an empty file, a NUL byte, text that is
+            not UTF-8, or a split of fewer than two tokens.
+    """
+    if not path.exists():
+        raise InputError(f"The folder {path} does not exist.")
+    texts = _read_folder(path, files) if path.is_dir() else read_zip(path, str(path), files)
+    return complete(texts, str(path), files)
+
+
+def complete(
+    texts: Mapping[str, RawText], where: str, files: Mapping[str, tuple[str, ...]]
+) -> dict[str, RawText]:
+    """The three splits in order, each checked to be text."""
+    missing = [files[split][0] for split in SPLITS if split not in texts]
+    if missing:
+        raise InputError(
+            f"{where} lacks {' and '.join(missing)}; "
+            f"a corpus consists of {', '.join(files[split][0] for split in SPLITS)}."
+        )
+    for split in SPLITS:
+        _check_text(texts[split])
+    return {split: texts[split] for split in SPLITS}
+
+
+def read_zip(
+    archive: Path | IO[bytes], where: str, files: Mapping[str, tuple[str, ...]]
+) -> dict[str, RawText]:
+    """The splits that a zip archive holds."""
+    try:
+        with zipfile.ZipFile(archive) as unzipped:
+            members = {
+                PurePosixPath(name).name: name
+                for name in reversed(unzipped.namelist())
+                if not name.startswith("__MACOSX/")
+            }
+            return {
+                split: RawText(f"{where}:{members[name]}", unzipped.read(members[name]))
+                for split in SPLITS
+                for name in reversed(files[split])
+                if name in members
+            }
+    except _ZIP_ERRORS as error:
+        raise InputError(
+            f"{where} is truncated, damaged or no zip archive ({error}); "
+            "delete it and fetch it again."
+        ) from error
+
+
+def _read_folder(path: Path, files: Mapping[str, tuple[str, ...]]) -> dict[str, RawText]:
+    found = {
+        split: path / name
+        for split in SPLITS
+        for name in reversed(files[split])
+        if (path / name).is_file()
+    }
+    try:
+        return {split: RawText(str(file), file.read_bytes()) for split, file in found.items()}
+    except OSError as error:
+        raise InputError(f"{error.filename} cannot be read: {error.strerror}.") from error
+
+
+def _check_text(text: RawText) -> None:
+    origin, data = text
+    if (position := data.find(b"\0")) >= 0:
+        raise InputError(
+            f"{origin} is not plain text: it has a NUL byte at byte {position} "
+            "(is it a binary file, or UTF-16?)."
+        )
+    try:
+        blank = not data.decode().strip()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{origin} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}; "
+            "convert it to UTF-8."
+        ) from error
+    if blank:
+        raise InputError(f"{origin} has no words; each split needs at least one line of text.")
+
+
+def sha256(texts: Mapping[str, RawText]) -> dict[str, str]:
+    """The sha256 of each split's bytes."""
+    return {split: hashlib.sha256(text.data).hexdigest() for split, text in texts.items()}
+
+
+def check_content(spec: CorpusSpec, texts: Mapping[str, RawText]) -> None:
+    """Raises InputError if the texts are not the corpus that `spec` describes."""
+    for split, digest in sha256(texts).items():
+        if digest != spec.sha256[split]:
+            words = texts[split].data.decode()
+            count = sum(len(line.split()) + 1 for line in lines(words))
+            raise InputError(
+                f"{texts[split].origin} is not the {split} text of {spec.name}: its sha256 is "
+                f"{digest} with {count:,} tokens, expected {spec.sha256[split]} with "
+                f"{spec.tokens[split]:,}; replace it, or pass its folder as a corpus of its own."
+            )
