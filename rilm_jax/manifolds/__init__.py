@@ -1,0 +1,70 @@
+"""Geometries: one file each, pure functions on arrays.
+
+`get("poincare")` returns the module `rilm_jax.manifolds.poincare`. A geometry of your own is any
+object with the functions of `Manifold`, made known by `register("sphere", sphere)`.
+"""
+
+import difflib
+from typing import Any, Protocol
+
+import jax
+from jax.typing import ArrayLike
+
+from rilm_jax.errors import InputError
+from rilm_jax.manifolds import euclidean, poincare
+
+__all__ = ["Manifold", "euclidean", "get", "names", "poincare", "register"]
+
+
+class Manifold(Protocol):
+    """What a geometry provides; a module whose functions have these names will do.
+
+    The last axis is the vector and leading axes broadcast. `c` is the curvature's magnitude, a
+    number or a traced scalar; a geometry without one ignores it. Distances drop the last axis.
+    """
+
+    def expmap(self, x: ArrayLike, v: ArrayLike, c: Any) -> jax.Array: ...
+    def logmap(self, x: ArrayLike, y: ArrayLike, c: Any) -> jax.Array: ...
+    def expmap0(self, v: ArrayLike, c: Any) -> jax.Array: ...
+    def logmap0(self, y: ArrayLike, c: Any) -> jax.Array: ...
+    def ptransp(self, x: ArrayLike, y: ArrayLike, v: ArrayLike, c: Any) -> jax.Array: ...
+    def ptransp0(self, y: ArrayLike, v: ArrayLike, c: Any) -> jax.Array: ...
+    def dist(self, x: ArrayLike, y: ArrayLike, c: Any) -> jax.Array: ...
+    def sqdist(self, x: ArrayLike, y: ArrayLike, c: Any) -> jax.Array: ...
+    def project(self, x: ArrayLike, c: Any) -> jax.Array: ...
+    def pairwise_sqdist(
+        self, xs: ArrayLike, ys: ArrayLike, c: Any, *, exact: bool = False
+    ) -> jax.Array: ...
+
+
+_REQUIRED = tuple(name for name in vars(Manifold) if not name.startswith("_"))
+_REGISTRY: dict[str, Manifold] = {"euclidean": euclidean, "poincare": poincare}
+
+
+def names() -> tuple[str, ...]:
+    """The names that `get` knows, sorted."""
+    return tuple(sorted(_REGISTRY))
+
+
+def get(name: str) -> Manifold:
+    """The geometry registered under `name`; `InputError` with the nearest name if there is none."""
+    if name not in _REGISTRY:
+        nearest = difflib.get_close_matches(str(name), names(), n=1, cutoff=0)[0]
+        raise InputError(
+            f"There is no manifold {name!r}; did you mean {nearest!r}? Known: {', '.join(names())}."
+        )
+    return _REGISTRY[name]
+
+
+def register(name: str, manifold: Manifold) -> None:
+    """Make `manifold` available as `get(name)`.
+
+    Raises:
+      InputError: the name belongs to another geometry, or a function of `Manifold` is missing.
+    """
+    if _REGISTRY.get(name, manifold) is not manifold:
+        raise InputError(f"The manifold name {name!r} is taken; choose another.")
+    missing = [f for f in _REQUIRED if not callable(getattr(manifold, f, None))]
+    if missing:
+        raise InputError(f"The manifold {name!r} lacks {', '.join(missing)}; add what is missing.")
+    _REGISTRY[name] = manifold

@@ -1,0 +1,266 @@
+"""Arithmetic shared by the geometries: checked inputs, compensated sums, safe functions.
+
+Two things make hyperbolic geometry hard in floating point, and both are settled here.
+`1 - c |x|^2` cancels near the boundary, so it is summed in double-word arithmetic
+(Dekker, "A floating-point technique for extending the available precision", 1971).
+`tanh(sqrt u) / sqrt u` and its relatives are analytic at u = 0 while their formulas are not,
+so they are evaluated as series there.
+"""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.core import Tracer
+
+from rilm_jax.errors import InputError
+
+# Below this argument the analytic functions are evaluated as series. It is large enough for the
+# closed forms to keep their accuracy, second derivatives included, and small enough for few terms.
+_SERIES_BELOW = 0.05
+
+
+def as_points(**points: Any) -> list[Array]:
+    """Arrays of one floating dtype whose last axes agree; `InputError` for anything else.
+
+    Integers become the default float. Half precision is refused: `1 - c |x|^2` has no correct
+    digit left there beyond |log_0 x| of about 3.
+    """
+    arrays = {name: jnp.asarray(value) for name, value in points.items()}
+    for name, array in arrays.items():
+        if array.ndim == 0:
+            raise InputError(
+                f"{name} is a scalar; give an array [..., d] whose last axis is the vector."
+            )
+        if not jnp.issubdtype(array.dtype, jnp.integer) and array.dtype not in (
+            jnp.float32,
+            jnp.float64,
+        ):
+            raise InputError(
+                f"{name} has dtype {array.dtype}; geometry works in float32 or float64, so convert "
+                f"it first, e.g. {name}.astype('float32')."
+            )
+    sizes = {name: array.shape[-1] for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise InputError(f"The vectors differ in dimension ({listed}); make the last axes equal.")
+    dtype = jnp.result_type(*arrays.values())
+    if not jnp.issubdtype(dtype, jnp.floating):
+        dtype = jnp.result_type(float)
+    return [array.astype(dtype) for array in arrays.values()]
+
+
+def as_scalar(value: Any, dtype: Any) -> Array:
+    """A number or array in the dtype of the points, so that it never promotes them."""
+    return jnp.asarray(value).astype(dtype)
+
+
+def as_curvature(c: Any, dtype: Any) -> Array:
+    """The curvature's magnitude as a scalar of `dtype`; its value is checked where it is known."""
+    if not isinstance(c, Tracer):
+        try:
+            value = float(c)
+        except (TypeError, ValueError):
+            raise InputError(f"c is {c!r}; give the curvature as one positive number.") from None
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(
+                f"c is {value}; the ball needs a finite c > 0 (for flat space use 'euclidean')."
+            )
+    elif c.ndim != 0:
+        raise InputError(f"c has shape {c.shape}; give one number, and jax.vmap over several.")
+    return as_scalar(c, dtype)
+
+
+def dot(x: Array, y: Array) -> Array:
+    """<x, y> over the last axis, kept as an axis of size 1."""
+    return jnp.sum(x * y, axis=-1, keepdims=True)
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """a + b as a rounded sum and its exact error (Knuth)."""
+    total = a + b
+    b_seen = total - a
+    return total, (a - (total - b_seen)) + (b - b_seen)
+
+
+def _split(x: Array) -> tuple[Array, Array]:
+    """x as two halves of its mantissa, so short that products of halves are exact.
+
+    The bits are masked. Veltkamp's split multiplies instead, and a compiler that contracts
+    a * b - c into one fused operation breaks it; exact products cannot be broken that way.
+    """
+    wide = x.dtype == jnp.float64
+    uint, low_bits = (np.uint64, 27) if wide else (np.uint32, 12)
+    mask = ~uint((1 << low_bits) - 1)
+    high = lax.bitcast_convert_type(lax.bitcast_convert_type(x, uint) & mask, x.dtype)
+    return high, x - high
+
+
+def _two_prod(a: Array, b: Array) -> tuple[Array, Array]:
+    """a * b as an unevaluated sum of two numbers."""
+    (ah, al), (bh, bl) = _split(a), _split(b)
+    high, error = _two_sum(ah * bh, ah * bl + al * bh)
+    return high, error + al * bl
+
+
+def _two_square(x: Array) -> tuple[Array, Array]:
+    high, low = _split(x)
+    total, error = _two_sum(high * high, 2 * (high * low))
+    return total, error + low * low
+
+
+def _sum_squares(x: Array) -> tuple[Array, Array]:
+    """|x|^2 over the last axis (kept) in double-word arithmetic, added pairwise."""
+    high, low = _two_square(x)
+    size = x.shape[-1]
+    while size > 1:
+        half = size // 2
+        total, error = _two_sum(high[..., :half], high[..., half : 2 * half])
+        rest = low[..., :half] + low[..., half : 2 * half] + error
+        if size % 2:
+            total = jnp.concatenate([total, high[..., -1:]], axis=-1)
+            rest = jnp.concatenate([rest, low[..., -1:]], axis=-1)
+        high, low, size = total, rest, half + size % 2
+    return high, low
+
+
+@jax.custom_jvp
+@jax.jit
+def sqnorm_and_gap(x: Array, c: Array) -> tuple[Array, Array]:
+    """`c |x|^2` and `1 - c |x|^2`, both correct to about one rounding, of shape [..., 1].
+
+    The second keeps its digits as x nears the boundary: its absolute error is about 1e-14 in
+    float32, where the plain formula's is 1e-7. The derivative is the plain one.
+    """
+    if x.shape[-1] == 0:
+        zero = jnp.zeros((*x.shape[:-1], 1), x.dtype)
+        return zero, zero + 1
+    high, low = _sum_squares(x)
+    product, error = _two_prod(c, high)
+    error = error + c * low
+    return product + error, (1 - product) - error
+
+
+@sqnorm_and_gap.defjvp
+def _sqnorm_and_gap_jvp(primals, tangents):
+    (x, c), (dx, dc) = primals, tangents
+    d = 2 * c * dot(x, dx) + dot(x, x) * dc
+    return sqnorm_and_gap(x, c), (d, -d)
+
+
+def sqnorm(x: Array) -> Array:
+    """|x|^2 of shape [..., 1], compensated, so that it does not depend on the order of the sum."""
+    return sqnorm_and_gap(x, jnp.ones((), x.dtype))[0]
+
+
+def safe_sqrt(x: Array) -> Array:
+    """sqrt with value and derivative 0 at 0 (and below)."""
+    positive = x > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1)), 0)
+
+
+def _series(coefficients: list[float], u: Array) -> Array:
+    """sum_n a_n u^n by Horner's rule, as many terms as the dtype can see below the threshold."""
+    terms = 14 if u.dtype == jnp.float64 else 7
+    total = jnp.full_like(u, coefficients[terms - 1])
+    for a in reversed(coefficients[: terms - 1]):
+        total = total * u + a
+    return total
+
+
+def _tanhc_coefficients(count: int) -> list[float]:
+    """tanh(s) = s f(s^2) solves tanh' = 1 - tanh^2, which gives f's coefficients in turn."""
+    a = [1.0]
+    for n in range(1, count):
+        a.append(-sum(a[i] * a[n - 1 - i] for i in range(n)) / (2 * n + 1))
+    return a
+
+
+_TANHC = _tanhc_coefficients(14)
+_ARTANHC = [1 / (2 * n + 1) for n in range(14)]
+_ASINHC2 = [
+    (-1) ** n * 4 ** (n + 1) / (2 * (n + 1) ** 2 * math.comb(2 * n + 2, n + 1)) for n in range(14)
+]
+
+
+def _branch(small: Array, u: Array) -> tuple[Array, Array]:
+    """Arguments for the series and for the closed form, each harmless where it is not used."""
+    return jnp.where(small, u, 0), jnp.where(small, 1, u)
+
+
+def tanh_terms(u: Array, cap: float) -> tuple[Array, Array]:
+    """`tanh(s) / sqrt(u)` and `sech(s)^2` with s = min(sqrt(u), cap)."""
+    small = u < _SERIES_BELOW
+    near, far = _branch(small, u)
+    ratio_near = _series(_TANHC, near)
+    root = jnp.sqrt(far)
+    s = jnp.minimum(root, cap)
+    decay = jnp.exp(-2 * s)
+    ratio = jnp.where(small, ratio_near, jnp.tanh(s) / root)
+    sech2 = jnp.where(small, 1 - near * ratio_near**2, 4 * decay / (1 + decay) ** 2)
+    return ratio, sech2
+
+
+def artanhc(w: Array, gap: Array) -> Array:
+    """`artanh(r) / r` for w = r^2 and gap = 1 - w > 0, given apart: the gap carries the digits."""
+    small = w < _SERIES_BELOW
+    near, far = _branch(small, w)
+    r = jnp.sqrt(far)
+    closed = (jnp.log1p(r) - 0.5 * jnp.log(jnp.where(small, 1, gap))) / r
+    return jnp.where(small, _series(_ARTANHC, near), closed)
+
+
+def asinhc2(delta: Array) -> Array:
+    """`asinh(sqrt(delta))^2 / delta = 1 - delta/3 + 8 delta^2/45 - ...`"""
+    small = delta < _SERIES_BELOW
+    near, far = _branch(small, delta)
+    root = jnp.sqrt(far)
+    asinh = jnp.log1p(root + far / (1 + jnp.sqrt(1 + far)))
+    return jnp.where(small, _series(_ASINHC2, near), asinh**2 / far)
+
+
+def pairwise_sqnorm(xs: Array, ys: Array, *, exact: bool) -> Array:
+    """`|x_n - y_v|^2` for xs of shape (..., N, d) and ys of shape (V, d): (..., N, V).
+
+    Gram form, one GEMM at full precision; with `exact`, differences accumulated a few coordinates
+    at a time. Neither builds an (N, V, d) array, in the forward or the backward pass.
+    """
+    if exact:
+        return _pairwise_by_difference(xs, ys)
+    inner = jnp.matmul(xs, ys.T, precision=lax.Precision.HIGHEST)
+    return jnp.maximum(sqnorm(xs) + sqnorm(ys)[:, 0] - 2 * inner, 0)
+
+
+def _pairwise_by_difference(xs: Array, ys: Array, block: int = 8) -> Array:
+    pad = -xs.shape[-1] % block
+
+    def blocks(a: Array) -> Array:  # (..., d) -> (d / block, block, ...)
+        a = jnp.moveaxis(jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, pad)]), -1, 0)
+        return a.reshape(-1, block, *a.shape[1:])
+
+    # Recomputing the differences in the backward pass keeps them from being stored: all of them
+    # together would be the (N, V, d) array.
+    @jax.checkpoint
+    def partial(x: Array, y: Array) -> Array:
+        return sum((jnp.square(x[i][..., None] - y[i]) for i in range(1, block)),
+                   jnp.square(x[0][..., None] - y[0]))  # fmt: skip
+
+    def step(total: Array, xy: tuple[Array, Array]) -> tuple[Array, None]:
+        return total + partial(*xy), None
+
+    start = jnp.zeros((*xs.shape[:-1], ys.shape[0]), xs.dtype)
+    return lax.scan(step, start, (blocks(xs), blocks(ys)))[0]
+
+
+def as_pairwise(xs: Any, ys: Any) -> list[Array]:
+    """`as_points` for the two tables of a pairwise distance, with their ranks checked."""
+    xs, ys = as_points(xs=xs, ys=ys)
+    if xs.ndim < 2 or ys.ndim != 2:
+        raise InputError(
+            f"Pairwise distances need xs of shape (..., N, d) and ys of shape (V, d), "
+            f"not {xs.shape} and {ys.shape}."
+        )
+    return [xs, ys]
