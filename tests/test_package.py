@@ -19,7 +19,7 @@ PACKAGE = ROOT / "rilm_jax"
 LAYERS = (
     {"errors", "progress", "rng"},
     {"manifolds"},
-    {"config", "heads", "backbones"},
+    {"config", "embedding", "heads", "backbones"},
     {"model"},
     {"losses", "metrics", "ngram", "data"},
     {"training", "checkpoint", "analysis"},
