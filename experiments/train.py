@@ -1,0 +1,79 @@
+"""Trains language models and prints their perplexity beside the n-gram floors.
+
+Both RiLMs on the embedded corpus (minutes on two cores), in runs/quickstart:
+  python experiments/train.py
+
+One model of one corpus, CORPUS.py:MODEL[-HEAD][,key=value...]:
+  python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm
+  python experiments/train.py --config=experiments/configs/ptb.py:lstm-linear
+  python experiments/train.py --config=experiments/configs/text.py:flatrilm,data=FOLDER
+
+Another recipe, by keys of the string; one field changed after it:
+  python experiments/train.py --config=experiments/configs/ptb.py:hyprilm,preset=paper
+  python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm \\
+      --config.num_epochs=2 --config.seeds="(42,43)"
+
+Every corpus, model, head and key:
+  python experiments/train.py --list
+"""
+
+from pathlib import Path
+
+from absl import flags
+from ml_collections import config_flags
+
+from rilm_jax import commandline, config, recipes
+
+_CONFIG = config_flags.DEFINE_config_file(
+    "config", help_string="configuration file and string; absent: both RiLMs on pydoc"
+)
+_WORKDIR = flags.DEFINE_string(
+    "workdir", None, "folder of the run (default runs/CORPUS/NAME, of both runs/quickstart)"
+)
+_DATA_DIR = flags.DEFINE_string(
+    "data_dir", None, "folder with the corpus (default: the environment's RILM_DATA_DIR)"
+)
+_DOWNLOAD = flags.DEFINE_bool("download", False, "fetch a corpus that is not there")
+_LIST = flags.DEFINE_bool("list", False, "print every corpus, model, head and key, and leave")
+
+_QUICKSTART = ("hyprilm", "flatrilm")
+_QUICKSTART_CONFIG = str(Path(__file__).resolve().parent / "configs" / "pydoc.py")
+
+
+def main() -> None:
+    if _LIST.value:
+        print(recipes.listing())
+        return
+    changed = commandline.overrides()
+    if _CONFIG.present:
+        workdir = Path(_WORKDIR.value) if _WORKDIR.value else commandline.default_workdir()
+        runs = {workdir: commandline.run_config(_CONFIG.value)}
+    else:
+        parent = Path(_WORKDIR.value or "runs/quickstart")
+        runs = {
+            parent / model: config.from_flat(recipes.recipe("pydoc", model) | changed)
+            for model in _QUICKSTART
+        }
+
+    from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
+
+    summaries = {}
+    for workdir, run in runs.items():
+        summaries[workdir.name] = training.run(
+            run, workdir, data_dir=_DATA_DIR.value, download=_DOWNLOAD.value
+        )
+    run = next(iter(runs.values()))
+    print(
+        f"{run.corpus}, {run.model.vocab_size} words: perplexity at the best validation epoch, "
+        f"{len(run.seeds)} seeds\n"
+    )
+    print(commandline.summary_table(summaries))
+    print("\n" + "\n".join(str(workdir / "summary.json") for workdir in runs))
+
+
+if __name__ == "__main__":
+    commandline.run(
+        main,
+        default_config=_QUICKSTART_CONFIG,
+        interrupted="Interrupted; the same command goes on from the last checkpoint.",
+    )

@@ -1,0 +1,281 @@
+"""What the launchers share: one-sentence errors, configurations from flags, plain tables.
+
+_CONFIG = config_flags.DEFINE_config_file("config")
+
+def main() -> None:
+    run = commandline.run_config(_CONFIG.value)
+    ...
+
+if __name__ == "__main__":
+    commandline.run(main)
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from absl import app, flags
+from ml_collections import ConfigDict, config_dict
+
+from rilm_jax import config, recipes
+from rilm_jax.config import RunConfig
+from rilm_jax.errors import InputError
+
+#: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
+BAD_INPUT, INTERRUPTED = 2, 130
+
+_WIDTH = 80
+_CONFIG_FLAG = re.compile(r"--?config(?:=(?P<value>.*))?", re.DOTALL)
+_OVERRIDE = re.compile(r"--?(?:no)?config\.(?P<field>[^=]+)(?:=(?P<value>.*))?", re.DOTALL)
+
+
+def run(
+    main: Callable[[], None],
+    *,
+    default_config: str | None = None,
+    interrupted: str = "Interrupted.",
+) -> NoReturn:
+    """Parse the flags, call `main`, and leave: with 0, or with one sentence on stderr.
+
+    `InputError`, an unknown flag or field, a value of the wrong type and a stray argument end with
+    their sentence and status 2, Ctrl-C with `interrupted` and status 130. Any other exception is a
+    defect of the program and keeps its traceback.
+
+    Args:
+      main: called once the flags are parsed.
+      default_config: what `--config` is, for its overrides, where the command line has none.
+      interrupted: what to say after Ctrl-C.
+    """
+
+    def flushed(_: Sequence[str]) -> None:
+        main()
+        sys.stdout.flush()  # so that a closed pipe shows here and not at the interpreter's exit
+
+    try:
+        app.run(flushed, flags_parser=lambda argv: parse_flags(argv, default_config))
+    except InputError as error:
+        _leave(str(error), BAD_INPUT)
+    except KeyboardInterrupt:
+        _leave(interrupted, INTERRUPTED)
+    except BrokenPipeError:  # `--list | head`: the reader left, which is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(0)
+
+
+def parse_flags(argv: Sequence[str], default_config: str | None = None) -> list[str]:
+    """`flags.FLAGS(argv)`, its errors turned into `InputError` and status 0 for `--help`.
+
+    A configuration file is looked for in the working directory, then in the launcher's project;
+    `--config.seeds=42+43` is understood as in the configuration string.
+
+    Raises:
+      InputError: a flag, a field or a value that nobody knows, or an argument that is no flag.
+    """
+    argv = _with_known_overrides(_with_config_path(argv))
+    try:
+        if default_config and not any(map(_CONFIG_FLAG.fullmatch, argv[1:])):
+            flags.FLAGS.set_default("config", default_config)
+            flags.FLAGS["config"].default_as_str = None  # the flag's help says it better
+        rest = flags.FLAGS(argv)
+    except flags.Error as error:
+        raise InputError(_sentence(error)) from error
+    except SystemExit:  # absl leaves with 1 after --help
+        sys.exit(0)
+    if len(rest) > 1:
+        raise InputError(f"{rest[1]!r} is not a flag; flags are written --name=value, see --help.")
+    return rest
+
+
+def to_config_dict(values: Mapping[str, Any]) -> ConfigDict:
+    """A run as a flat `ConfigDict`: every field is there and keeps its type when overridden.
+
+    Args:
+      values: fields by name; those left out have the default of their dataclass.
+
+    Raises:
+      InputError: an unknown field or a refused value.
+    """
+    run = config.from_flat(values)
+    flat = config.to_flat(run) | {"seeds": run.seeds}  # a tuple, as a flag cannot set a list
+    for name, field in config.flat_fields().items():
+        kind, optional = recipes.kind_of(field)
+        if optional:
+            flat[name] = config_dict.FieldReference(flat[name], field_type=kind)
+    return ConfigDict(flat)
+
+
+def get_config(corpus: str, string: str = recipes.DEFAULT) -> ConfigDict:
+    """The `ConfigDict` of a configuration string: the body of every file in experiments/configs."""
+    return to_config_dict(recipes.recipe(corpus, string))
+
+
+def run_config(values: ConfigDict) -> RunConfig:
+    """The checked run behind a `--config` flag's value.
+
+    Raises:
+      InputError: an unknown field or a refused value.
+    """
+    return config.from_flat(values.to_dict())
+
+
+def overrides(flag: str = "config") -> dict[str, Any]:
+    """The fields given as `--config.FIELD=VALUE`.
+
+    Raises:
+      InputError: a field that decides which recipe is read, and so cannot be set after it.
+    """
+    values = dict(_config_flag(flag).override_values)
+    for field in ("preset", "corpus"):
+        if field in values:
+            where = "in the configuration string: MODEL,preset=paper"
+            where = where if field == "preset" else "by the configuration file"
+            raise InputError(f"--config.{field} would not change the recipe; choose it {where}.")
+    return values
+
+
+def default_workdir(flag: str = "config") -> Path:
+    """`runs/CORPUS/NAME`: the configuration file's name and the string's, made safe."""
+    path, _, string = _config_flag(flag).config_filename.partition(":")
+    return Path("runs", Path(path).stem, recipes.name(string or recipes.DEFAULT))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table of at most 80 columns: the first column to the left, the others to the right.
+
+    Where the columns are too wide, the first is cut, as the others hold numbers.
+    """
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths[0] = max(4, min(widths[0], _WIDTH - sum(w + 2 for w in widths[1:])))
+
+    def line(cells: Sequence[str]) -> str:
+        first = cells[0] if len(cells[0]) <= widths[0] else cells[0][: widths[0] - 3] + "..."
+        rest = (cell.rjust(w) for cell, w in zip(cells[1:], widths[1:], strict=True))
+        return "  ".join([first.ljust(widths[0]), *rest]).rstrip()
+
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([line(header), rule, *map(line, rows)])
+
+
+def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
+    """Perplexities at the best-validation epoch, mean and standard deviation over the seeds.
+
+    The runs share a corpus and a vocabulary, whose n-gram floors stand above them.
+
+    Args:
+      summaries: what `rilm_jax.training.run` returns, by the name to print.
+    """
+    header = ["model", "parameters", "valid ppl", "non-<unk>", "test ppl", "seconds"]
+    floor = next(iter(summaries.values()))["floor"]
+    rows = [
+        [label, "", f"{floor[key]:.2f}", f"{floor[key + '_non_unk']:.2f}", "", ""]
+        for key, label in (("unigram", "unigram"), ("kn5", "5-gram"))
+    ]
+    for label, summary in summaries.items():
+        rows.append(
+            [
+                label,
+                f"{summary['params']['total']:,}",
+                spread(summary["best_valid_ppl"]),
+                spread(summary["best_valid_ppl_non_unk"]),
+                spread(summary["test_ppl"]),
+                f"{summary['wall_seconds']:.0f}",
+            ]
+        )
+    return table(header, rows)
+
+
+def spread(score: Mapping[str, Any]) -> str:
+    """`{per_seed, mean, std}` as `mean +- std`, or the mean alone where there is one seed."""
+    if score["mean"] is None:
+        return "-"
+    if len(score["per_seed"]) < 2 or score["std"] is None:
+        return f"{score['mean']:.2f}"
+    return f"{score['mean']:.2f} +- {score['std']:.2f}"
+
+
+def _config_flag(name: str) -> Any:
+    """The flag itself, of a class that ml_collections keeps private."""
+    return flags.FLAGS[name]
+
+
+def _leave(sentence: str, status: int) -> NoReturn:
+    print(sentence, file=sys.stderr)
+    sys.exit(status)
+
+
+def _with_config_path(argv: Sequence[str]) -> list[str]:
+    """`argv` with the path in `--config=PATH[:STRING]` (or `--config PATH`) made one that exists.
+
+    Raises:
+      InputError: there is no such file, here or in the launcher's project.
+    """
+    argv = list(argv)
+    for i, argument in enumerate(argv[1:], start=1):
+        match = _CONFIG_FLAG.fullmatch(argument)
+        if not match:
+            continue
+        if match["value"] is not None:
+            argv[i] = f"--config={_existing(match['value'], argv[0])}"
+        elif i + 1 < len(argv):
+            argv[i + 1] = _existing(argv[i + 1], argv[0])
+    return argv
+
+
+def _with_known_overrides(argv: Sequence[str]) -> list[str]:
+    """`argv` with `--config.seeds=42+43` as the tuple that ml_collections reads.
+
+    Raises:
+      InputError: a `--config.FIELD` that is no field, which ml_collections would let escape.
+    """
+    argv = list(argv)
+    for i, argument in enumerate(argv[1:], start=1):
+        match = _OVERRIDE.fullmatch(argument)
+        if not match:
+            continue
+        if match["field"] not in config.flat_fields():
+            raise InputError(
+                config.unknown_name("--config field", match["field"], config.flat_fields())
+            )
+        if match["field"] == "seeds" and re.fullmatch(r"\d+(\+\d+)*", match["value"] or ""):
+            argv[i] = f"--config.seeds=({match['value'].replace('+', ',')},)"
+    return argv
+
+
+def _existing(value: str, launcher: str) -> str:
+    path, colon, string = value.partition(":")
+    project = Path(launcher).resolve().parent.parent
+    for candidate in (Path(path), project / path):
+        if candidate.is_file():
+            return f"{candidate}{colon}{string}"
+    known = ", ".join(sorted(p.name for p in (project / "experiments/configs").glob("*.py")))
+    raise InputError(
+        f"--config={path} is no file; give a configuration file with a string, "
+        f"as in experiments/configs/pydoc.py:hyprilm (there are {known})."
+    )
+
+
+def _sentence(error: flags.Error) -> str:
+    """What to say about a flag that absl or ml_collections refused."""
+    chain: list[BaseException] = [error]
+    while chain[-1].__context__ is not None:
+        chain.append(chain[-1].__context__)
+    ours = [cause for cause in chain if isinstance(cause, InputError)]
+    if ours:  # what get_config raised, which ml_collections raises again with its traceback as text
+        return str(ours[-1])
+    if isinstance(error, flags.UnrecognizedFlagError):
+        own = flags.FLAGS.get_key_flags_for_module(sys.argv[0])
+        return config.unknown_name("flag", f"--{error.flagname}", [f"--{f.name}" for f in own])
+    refused = re.match(r"flag --config\.(\w+)=(.*?): ", str(error), re.DOTALL)
+    if refused:
+        field, value = refused.groups()
+        try:
+            recipes.parse(field, value)
+        except InputError as better:
+            return f"--config.{better}"
+        return f"--config.{field}={value} cannot be a flag; write ,{field}={value} in the string."
+    return str(error).strip().rstrip(".") + "."

@@ -1,0 +1,241 @@
+"""The configuration string and the recipes of its presets."""
+
+import dataclasses
+import os
+import re
+
+import pytest
+
+from rilm_jax import config, recipes
+from rilm_jax.errors import InputError
+
+
+def run_of(corpus: str, string: str) -> config.RunConfig:
+    return config.from_flat(recipes.recipe(corpus, string))
+
+
+def test_hyprilm_alone_is_the_plain_stabilised_model():
+    model = run_of("wikitext2", "hyprilm").model
+    assert model == config.ModelConfig(
+        backbone="rilm",
+        head="geodesic",
+        manifold="poincare",
+        dim=128,
+        vocab_size=2000,
+        k=8,
+        tau=0.1,
+        recurrence="mobius",
+        composition="mlp",
+        init="contractive",
+        bias=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("string", "backbone", "head", "manifold"),
+    [
+        ("hyprilm", "rilm", "geodesic", "poincare"),
+        ("flatrilm", "rilm", "geodesic", "euclidean"),
+        ("hyprilm-tied", "rilm", "tied", "poincare"),
+        ("flatrilm-linear", "rilm", "linear", "euclidean"),
+        ("lstm", "lstm", "tied", "euclidean"),
+        ("transformer-linear", "transformer", "linear", "euclidean"),
+        ("ssm-geodesic", "ssm", "geodesic", "poincare"),
+        ("ssm-geodesic,manifold=euclidean", "ssm", "geodesic", "euclidean"),
+        ("rhn-tied", "rhn", "tied", "euclidean"),
+    ],
+)
+def test_the_string_names_backbone_head_and_manifold(string, backbone, head, manifold):
+    model = run_of("ptb", string).model
+    assert (model.backbone, model.head, model.manifold) == (backbone, head, manifold)
+
+
+@pytest.mark.parametrize("corpus", ["wikitext2", "ptb", "pydoc"])
+@pytest.mark.parametrize("preset", recipes.PRESETS)
+@pytest.mark.parametrize("head", recipes.HEADS)
+@pytest.mark.parametrize("model", recipes.MODELS)
+def test_every_combination_is_a_run(corpus, model, head, preset):
+    run = run_of(corpus, f"{model}-{head},preset={preset}")
+    assert (run.corpus, run.preset, run.model.head) == (corpus, preset, head)
+    assert (run.seeds, run.model.vocab_size) == ((42, 43, 44, 45, 46), 2000)
+
+
+@pytest.mark.parametrize(
+    ("string", "field", "value"),
+    [
+        ("hyprilm,dim=32", "dim", 32),
+        ("hyprilm,learning_rate=1e-2", "learning_rate", 1e-2),
+        ("hyprilm,clip_norm=2", "clip_norm", 2.0),
+        ("hyprilm,bias=True", "bias", True),
+        ("hyprilm,bias=true", "bias", True),
+        ("hyprilm,bias=1", "bias", True),
+        ("hyprilm,learn_tau=False", "learn_tau", False),
+        ("hyprilm,learn_tau=0", "learn_tau", False),
+        ("hyprilm,seeds=42+43+44", "seeds", (42, 43, 44)),
+        ("hyprilm,seeds=7", "seeds", (7,)),
+        ("hyprilm,k=0", "k", 0),
+        ("hyprilm,k=None", "k", None),
+        ("hyprilm,recurrence=naive", "recurrence", "naive"),
+        ("hyprilm, num_epochs=3", "num_epochs", 3),
+        ("lstm,matched=0", "backbone", "lstm"),
+    ],
+)
+def test_values_take_the_type_of_their_field(string, field, value):
+    got = recipes.recipe("wikitext2", string)[field]
+    assert got == value
+    assert type(got) is type(value)
+
+
+def test_every_field_is_a_key():
+    for name, field in config.flat_fields().items():
+        if name in ("corpus", "backbone", "head", "manifold"):
+            continue
+        default = field.default
+        text = "+".join(map(str, default)) if name == "seeds" else str(default)
+        text = "tuned" if name == "preset" else text
+        assert recipes.recipe("pydoc", f"hyprilm,{name}={text}")[name] == (
+            "tuned" if name == "preset" else default
+        )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "string", "sentence"),
+    [
+        ("wikitext", "hyprilm", "did you mean 'wikitext2'"),
+        ("ptb", "", "model '' is unknown"),
+        ("ptb", "hyprlm", "did you mean 'hyprilm'"),
+        ("ptb", "HypRiLM", "model 'HypRiLM' is unknown"),
+        ("ptb", "hyprilm-", "head '' is unknown"),
+        ("ptb", "hyprilm-tide", "did you mean 'tied'"),
+        ("ptb", "hyprilm-tied-linear", "head 'tied-linear' is unknown"),
+        ("ptb", "hyprilm,", "is not key=value"),
+        ("ptb", "hyprilm,gated", "'gated' in 'hyprilm,gated' is not key=value"),
+        ("ptb", "hyprilm,k=", "is not key=value"),
+        ("ptb", "hyprilm,k=8,k=0", "k stands twice"),
+        ("ptb", "hyprilm,num_epohcs=3", "did you mean 'num_epochs'"),
+        ("ptb", "hyprilm,presett=paper", "did you mean 'preset'"),
+        ("ptb", "hyprilm,preset=papers", "did you mean 'paper'"),
+        ("ptb", "hyprilm,learning_rate=abc", "learning_rate=abc has the wrong type"),
+        ("ptb", "hyprilm,k=2.5", "must be a whole number"),
+        ("ptb", "hyprilm,dim=None", "must be a whole number"),
+        ("ptb", "hyprilm,bias=no", "must be True or False"),
+        ("ptb", "hyprilm,seeds=42:46", "as 42+43"),
+        ("ptb", "hyprilm,seeds=42+42", "repeats a seed"),
+        ("ptb", "hyprilm,learning_rate=nan", "not a finite number"),
+        ("ptb", "hyprilm,tau=inf", "not a finite number"),
+        ("ptb", "hyprilm,learning_rate=-1e-3", "must be above 0"),
+        ("ptb", "hyprilm,k=-1", "at least 0"),
+        ("ptb", "hyprilm,num_epochs=0", "at least 1"),
+        ("ptb", "hyprilm,composition=mpl", "did you mean 'mlp'"),
+        ("ptb", "hyprilm,head=tied", "name it after the model"),
+        ("ptb", "hyprilm,backbone=lstm", "name the model"),
+        ("ptb", "hyprilm,corpus=pydoc", "choose the configuration file"),
+        ("ptb", "hyprilm,manifold=euclidean", "contradicts the model's name"),
+        ("ptb", "hyprilm,data=folder", "for the corpus 'text' only"),
+        ("text", "hyprilm", "append ,data=FOLDER"),
+        ("ptb", "hyprilm,matched=1", "matched=1 is for baselines"),
+        ("ptb", "lstm-tied,matched=1", "give dim=... instead"),
+        ("ptb", "lstm,matched=2", "must be True or False"),
+    ],
+)
+def test_mistakes_are_one_sentence(corpus, string, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)) as refused:
+        recipes.recipe(corpus, string)
+    assert "\n" not in str(refused.value)
+
+
+def test_text_takes_its_folder_and_keeps_it_apart_from_the_known_corpora(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run = run_of("text", "flatrilm,data=wikitext2")
+    assert run.corpus == os.path.join(os.getcwd(), "wikitext2")
+    assert run_of("text", "flatrilm,data=/a/b=c").corpus == os.path.abspath("/a/b=c")
+    assert run_of("text", "flatrilm,data=~/novels").corpus == os.path.expanduser("~/novels")
+
+
+@pytest.mark.parametrize("corpus", ["wikitext2", "ptb", "pydoc"])
+@pytest.mark.parametrize(
+    ("model", "rate", "k", "tau"),
+    [
+        ("hyprilm", 3e-3, 8, 1.0),
+        ("flatrilm", 1e-3, 8, 1.0),
+        ("flatrilm-tied", 1e-3, 8, None),
+        ("lstm", 1e-3, 8, None),
+        ("lstm-linear", 1e-3, 8, None),
+        ("transformer", 1e-3, None, None),
+        ("ssm", 1e-3, None, None),
+    ],
+)
+def test_the_paper_preset_is_the_stated_recipe(corpus, model, rate, k, tau):
+    run = run_of(corpus, f"{model},preset=paper")
+    assert (run.optimizer, run.schedule, run.weight_decay) == ("adam", "constant", 0.0)
+    assert (run.learning_rate, run.model.k, run.model.tau) == (rate, k, tau)
+    assert (run.batch_size, run.window, run.num_epochs, run.clip_norm) == (128, 64, 10, 1.0)
+    assert (run.model.c, run.model.init, run.model.learn_tau) == (1.0, "plain", True)
+    assert run.model.dropout == run.model.word_dropout == run.model.output_dropout == 0.0
+
+
+def test_the_paper_presets_second_row_changes_the_initialisation_alone():
+    plain = run_of("wikitext2", "hyprilm,preset=paper")
+    other = run_of("wikitext2", "hyprilm,preset=paper,init=contractive")
+    assert other == dataclasses.replace(
+        plain, model=dataclasses.replace(plain.model, init="contractive")
+    )
+
+
+@pytest.mark.parametrize(
+    ("corpus", "string", "rate", "tau"),
+    [
+        ("wikitext2", "hyprilm", 3e-3, 0.1),
+        ("ptb", "hyprilm", 3e-3, 0.1),
+        ("wikitext2", "hyprilm,composition=gated", 3e-3, 0.1),
+        ("wikitext2", "flatrilm", 4e-3, 0.3),
+        ("ptb", "flatrilm", 4e-3, 1.0),
+        ("ptb", "flatrilm,composition=gated", 4e-3, 0.3),
+        ("pydoc", "flatrilm", 4e-3, 0.3),
+        ("wikitext2", "hyprilm,composition=gated,c=0.1", 4e-3, 1.2),
+        ("wikitext2", "hyprilm,composition=gated,dim=32", 5e-3, 0.1),
+        ("wikitext2", "flatrilm,composition=gated,dim=32", 5e-3, 0.3),
+        ("wikitext2", "hyprilm,composition=gated,dim=16", 6e-3, 0.1),
+        ("wikitext2", "hyprilm-tied", 3e-3, None),
+        ("wikitext2", "lstm", 8e-3, None),
+        ("wikitext2", "hyprilm,learning_rate=1e-2,tau=0.5", 1e-2, 0.5),
+    ],
+)
+def test_the_tuned_preset_follows_the_measured_recipes(corpus, string, rate, tau):
+    run = run_of(corpus, string)
+    assert (run.optimizer, run.schedule, run.weight_decay) == ("adamw", "cosine", 0.0)
+    assert (run.learning_rate, run.model.tau) == (rate, tau)
+    assert (run.clip_norm, run.window, run.model.init) == (1.0, 64, "contractive")
+
+
+def test_the_later_rule_wins_and_every_condition_must_hold():
+    rules = (
+        ({}, {"x": 1, "y": 1}),
+        ({"a": (1, 2)}, {"x": 2}),
+        ({"a": 1, "b": 1}, {"x": 3}),
+    )
+    assert recipes.apply(rules, {"a": 3, "b": 1}) == {"x": 1, "y": 1}
+    assert recipes.apply(rules, {"a": 2, "b": 1}) == {"x": 2, "y": 1}
+    assert recipes.apply(rules, {"a": 1, "b": 1}) == {"x": 3, "y": 1}
+
+
+def test_rules_speak_of_fields_and_names_that_exist():
+    fields = config.flat_fields()
+    names = {"model": recipes.MODELS, "head": recipes.HEADS, "corpus": recipes.CORPORA}
+    for rules in recipes._RULES.values():
+        for when, then in rules:
+            assert set(then) <= set(fields)
+            for fact, wanted in when.items():
+                assert fact in {*fields, "model"}
+                wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+                assert all(value in names.get(fact, wanted) for value in wanted)
+
+
+def test_names_are_safe_for_files_and_distinct():
+    assert recipes.name() == "hyprilm"
+    assert recipes.name("hyprilm,composition=gated,k=0") == "hyprilm,composition=gated,k=0"
+    assert recipes.name("lstm-tied,seeds=1+2") == "lstm-tied,seeds=1+2"
+    one, other = recipes.name("hyprilm,data=/a/b"), recipes.name("hyprilm,data=/a:b")
+    assert one != other
+    for safe in (one, other):
+        assert re.fullmatch(r"[A-Za-z0-9._+=,-]+", safe)
