@@ -8,6 +8,7 @@ so they are evaluated as series there.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -102,8 +103,9 @@ def _split(x: Array) -> tuple[Array, Array]:
 def _two_prod(a: Array, b: Array) -> tuple[Array, Array]:
     """a * b as an unevaluated sum of two numbers."""
     (ah, al), (bh, bl) = _split(a), _split(b)
-    high, error = _two_sum(ah * bh, ah * bl + al * bh)
-    return high, error + al * bl
+    partial_sum, error = _two_sum(ah * bh, ah * bl)
+    total, error_2 = _two_sum(partial_sum, al * bh)
+    return total, error + error_2 + al * bl
 
 
 def _two_square(x: Array) -> tuple[Array, Array]:
@@ -171,6 +173,10 @@ def _series(coefficients: list[float], u: Array) -> Array:
     return total
 
 
+def _series_slope(coefficients: list[float], u: Array) -> Array:
+    return _series([n * a for n, a in enumerate(coefficients)][1:], u)
+
+
 def _tanhc_coefficients(count: int) -> list[float]:
     """tanh(s) = s f(s^2) solves tanh' = 1 - tanh^2, which gives f's coefficients in turn."""
     a = [1.0]
@@ -179,22 +185,25 @@ def _tanhc_coefficients(count: int) -> list[float]:
     return a
 
 
-_TANHC = _tanhc_coefficients(14)
-_ARTANHC = [1 / (2 * n + 1) for n in range(14)]
-_ASINHC2 = [
-    (-1) ** n * 4 ** (n + 1) / (2 * (n + 1) ** 2 * math.comb(2 * n + 2, n + 1)) for n in range(14)
-]
+_TANHC = _tanhc_coefficients(15)
+_ARTANHC = [1 / (2 * n + 1) for n in range(15)]
+_ASINHC2 = [(-4) ** n * 2 / ((n + 1) ** 2 * math.comb(2 * n + 2, n + 1)) for n in range(15)]
 
 
-def _branch(small: Array, u: Array) -> tuple[Array, Array]:
-    """Arguments for the series and for the closed form, each harmless where it is not used."""
-    return jnp.where(small, u, 0), jnp.where(small, 1, u)
+def _branch(u: Array) -> tuple[Array, Array, Array]:
+    """Where the series holds, and arguments harmless to the branch that is not used."""
+    small = u < _SERIES_BELOW
+    return small, jnp.where(small, u, 0), jnp.where(small, 1, u)
 
 
+# The derivatives below are written out, not traced: a scan then keeps one number a row and
+# function instead of every intermediate. Each slope is plain code and differentiates again.
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
 def tanh_terms(u: Array, cap: float) -> tuple[Array, Array]:
     """`tanh(s) / sqrt(u)` and `sech(s)^2` with s = min(sqrt(u), cap)."""
-    small = u < _SERIES_BELOW
-    near, far = _branch(small, u)
+    small, near, far = _branch(u)
     ratio_near = _series(_TANHC, near)
     root = jnp.sqrt(far)
     s = jnp.minimum(root, cap)
@@ -204,22 +213,54 @@ def tanh_terms(u: Array, cap: float) -> tuple[Array, Array]:
     return ratio, sech2
 
 
+@tanh_terms.defjvp
+def _tanh_terms_jvp(cap, primals, tangents):
+    (u,), (du,) = primals, tangents
+    ratio, sech2 = tanh_terms(u, cap)
+    small, near, far = _branch(u)
+    falling = jnp.where(u < cap**2, sech2, 0)  # sech2 where it still varies
+    ratio_slope = jnp.where(small, _series_slope(_TANHC, near), (falling - ratio) / (2 * far))
+    return (ratio, sech2), (ratio_slope * du, -ratio * falling * du)
+
+
+@jax.custom_jvp
 def artanhc(w: Array, gap: Array) -> Array:
     """`artanh(r) / r` for w = r^2 and gap = 1 - w > 0, given apart: the gap carries the digits."""
-    small = w < _SERIES_BELOW
-    near, far = _branch(small, w)
+    small, near, far = _branch(w)
     r = jnp.sqrt(far)
     closed = (jnp.log1p(r) - 0.5 * jnp.log(jnp.where(small, 1, gap))) / r
     return jnp.where(small, _series(_ARTANHC, near), closed)
 
 
+@artanhc.defjvp
+def _artanhc_jvp(primals, tangents):
+    (w, gap), (dw, dgap) = primals, tangents
+    value = artanhc(w, gap)
+    small, near, far = _branch(w)
+    r = jnp.sqrt(far)
+    w_slope = jnp.where(small, _series_slope(_ARTANHC, near), (1 / (1 + r) - value) / (2 * far))
+    gap_slope = jnp.where(small, 0, -0.5 / (r * jnp.where(small, 1, gap)))
+    return value, w_slope * dw + gap_slope * dgap
+
+
+@jax.custom_jvp
 def asinhc2(delta: Array) -> Array:
     """`asinh(sqrt(delta))^2 / delta = 1 - delta/3 + 8 delta^2/45 - ...`"""
-    small = delta < _SERIES_BELOW
-    near, far = _branch(small, delta)
-    root = jnp.sqrt(far)
-    asinh = jnp.log1p(root + far / (1 + jnp.sqrt(1 + far)))
-    return jnp.where(small, _series(_ASINHC2, near), asinh**2 / far)
+    small, near, far = _branch(delta)
+    return jnp.where(small, _series(_ASINHC2, near), _asinh_of_root(far) ** 2 / far)
+
+
+def _asinh_of_root(delta: Array) -> Array:
+    return jnp.log1p(jnp.sqrt(delta) + delta / (1 + jnp.sqrt(1 + delta)))
+
+
+@asinhc2.defjvp
+def _asinhc2_jvp(primals, tangents):
+    (delta,), (ddelta,) = primals, tangents
+    value = asinhc2(delta)
+    small, near, far = _branch(delta)
+    closed = (_asinh_of_root(far) / jnp.sqrt(far * (1 + far)) - value) / far
+    return value, jnp.where(small, _series_slope(_ASINHC2, near), closed) * ddelta
 
 
 def pairwise_sqnorm(xs: Array, ys: Array, *, exact: bool) -> Array:
@@ -244,12 +285,13 @@ def _pairwise_by_difference(xs: Array, ys: Array, block: int = 8) -> Array:
     # Recomputing the differences in the backward pass keeps them from being stored: all of them
     # together would be the (N, V, d) array.
     @jax.checkpoint
-    def partial(x: Array, y: Array) -> Array:
-        return sum((jnp.square(x[i][..., None] - y[i]) for i in range(1, block)),
-                   jnp.square(x[0][..., None] - y[0]))  # fmt: skip
+    def add_block(total: Array, x: Array, y: Array) -> Array:
+        for i in range(block):
+            total = total + jnp.square(x[i][..., None] - y[i])
+        return total
 
     def step(total: Array, xy: tuple[Array, Array]) -> tuple[Array, None]:
-        return total + partial(*xy), None
+        return add_block(total, *xy), None
 
     start = jnp.zeros((*xs.shape[:-1], ys.shape[0]), xs.dtype)
     return lax.scan(step, start, (blocks(xs), blocks(ys)))[0]

@@ -58,8 +58,7 @@ def _floor(g: Array) -> Array:
 def _inside(x: Array, w: Array) -> Array:
     """x scaled back to the cap where rounding took it beyond; w = c |x|^2."""
     limit = 1 - _sech2(_cap(x))
-    beyond = w > limit
-    return jnp.where(beyond, x * jnp.sqrt(limit / jnp.where(beyond, w, 1)), x)
+    return x * jnp.sqrt(limit / jnp.maximum(w, limit))
 
 
 def _args(c: Any, **points: Any) -> list[Array]:
