@@ -77,7 +77,7 @@ def _quiet() -> Iterator[None]:
     """Keeps TFDS's own bars and messages, meant for hour-long downloads, off the terminal."""
     from tensorflow_datasets.core.utils import tqdm_utils
 
-    active = tqdm_utils._active
+    active = getattr(tqdm_utils, "_active", True)
     tfds.display_progress_bar(enable=False)
     try:
         with contextlib.redirect_stdout(io.StringIO()):

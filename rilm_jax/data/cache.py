@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from rilm_jax.data.corpora import SPLITS
+from rilm_jax.data.ids import check_ids
 from rilm_jax.data.prepare import Corpus
 from rilm_jax.data.vocabulary import Vocabulary
-from rilm_jax.errors import InputError
 
 FORMAT = 1  # raise it when tokenisation or this layout changes
 
@@ -34,24 +34,6 @@ def entry(name: str, sha256: Mapping[str, str], vocab_size: int) -> Path:
     key = json.dumps([FORMAT, [sha256[split] for split in SPLITS]])
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return root() / f"{name}-{digest}-{vocab_size or 'full'}"
-
-
-def make_root() -> Path:
-    """`root()`, made if need be.
-
-    Raises:
-        InputError: if it cannot be written to.
-    """
-    folder = root()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        raise InputError(
-            f"The cache folder {folder} cannot be written to ({error.strerror}); "
-            "set RILM_CACHE_DIR to one that can."
-        ) from error
 
 
 def write_prepared(corpus: Corpus, folder: Path) -> None:
@@ -78,10 +60,8 @@ def read_prepared(folder: Path) -> Corpus | None:
     try:
         record = json.loads((folder / "corpus.json").read_text("utf-8"))
         vocab = Vocabulary(tuple(record["words"]))
-        with np.load(folder / "ids.npz") as ids:
-            splits = [ids[split] for split in SPLITS]
+        with (folder / "ids.npz").open("rb") as file, np.load(file) as ids:
+            splits = [check_ids(ids[split], len(vocab)) for split in SPLITS]
+        return Corpus(vocab, *splits, name=record["name"], info=record["info"])
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         return None
-    if any(part.dtype != np.int32 or part.max() >= len(vocab) for part in splits):
-        return None
-    return Corpus(vocab, *splits, name=record["name"], info=record["info"])

@@ -37,7 +37,7 @@ def fetch(spec: CorpusSpec, data_dir: Path) -> dict[str, RawText]:
     for urls in spec.mirrors:
         try:
             texts = _from_mirror(spec, urls)
-        except (OSError, http.client.HTTPException, InputError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             failures.append(f"{urls[0]}: {error}")
             continue
         _write(spec, texts, data_dir)

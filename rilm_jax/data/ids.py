@@ -10,7 +10,7 @@ def check_ids(ids: ArrayLike, vocab_size: int, where: str = "token ids") -> np.n
     """Returns `ids` as int32 after checking that each is an integer in [0, vocab_size).
 
     A gather under `jit` clamps an id out of range instead of failing, so a wrong one would train
-    silently on another word's embedding.
+    silently on another word's embedding. For arrays on the host, before tracing.
 
     Args:
         ids: array of any shape.
@@ -36,7 +36,7 @@ def check_ids(ids: ArrayLike, vocab_size: int, where: str = "token ids") -> np.n
             f"{where}: id {first} at position {position} is outside the vocabulary; "
             f"with {vocab_size} entries ids run from 0 to {vocab_size - 1}."
         )
-    return array.astype(np.int32)
+    return array.astype(np.int32, copy=False)
 
 
 def _describe(array: np.ndarray, flat: int) -> tuple[int | tuple[int, ...], object]:

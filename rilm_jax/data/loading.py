@@ -1,10 +1,12 @@
 """`load`: a corpus by name, from the cache, a folder, an archive or a mirror."""
 
 import difflib
-import operator
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from rilm_jax.data import cache, download, pydoc, sources
 from rilm_jax.data.corpora import CORPORA, CorpusSpec
@@ -35,7 +37,8 @@ def load(
 
     Args:
         name: `wikitext2`, `ptb`, `pydoc` (the help text of the running Python, which needs no
-            file), or the path of a folder that holds train.txt, valid.txt and test.txt.
+            file), or the path of a folder that holds train.txt, valid.txt and test.txt; a `Path`
+            is always a folder.
         vocab_size: V, at least 2; 0 or None keeps every training word.
         data_dir: for the known corpora, the folder which holds their archives or unpacked folders,
             or the archive itself; default `RILM_DATA_DIR`.
@@ -49,15 +52,17 @@ def load(
             missing, damaged, empty or wrong text, or when TFDS is needed and missing.
     """
     size = _check_size(vocab_size)
-    key = os.fspath(name)
-    if key == PYDOC:
+    if not isinstance(name, str | os.PathLike) or not str(name):
+        raise InputError(_unknown(name))
+    known = name if isinstance(name, str) else None  # a `Path` is always a folder
+    if known == PYDOC:
         texts = {split: RawText(f"pydoc:{split}", text) for split, text in pydoc.texts().items()}
         return _prepared(PYDOC, texts, size, {"python": pydoc.python_version()})
-    if key in CORPORA:
-        return _load_known(CORPORA[key], size, data_dir, download)
-    if not Path(key).exists() and not _looks_like_path(name):
-        raise InputError(_unknown(key))
-    path = Path(key).expanduser()
+    if known in CORPORA:
+        return _load_known(CORPORA[known], size, data_dir, download)
+    path = Path(name).expanduser()
+    if known and os.sep not in known and not path.exists():
+        raise InputError(_unknown(name))
     return _prepared(path.resolve().name or "text", sources.read(path), size, {})
 
 
@@ -71,18 +76,14 @@ def _load_known(
         if cached is not None:
             return cached
     folder = Path(named).expanduser() if named else cache.root() / "corpora"
-    path = sources.locate(spec, folder) if folder.exists() or (named and not fetch) else None
+    path = sources.locate(spec, folder)
     if path is not None:
         texts = sources.read(path, spec.files)
         sources.check_content(spec, texts)
     elif fetch:
         texts = download.fetch(spec, folder)
     else:
-        looked = f"in {folder}" if named else "(no data folder was named)"
-        raise InputError(
-            f"{spec.name} was not found {looked}: pass data_dir or set RILM_DATA_DIR to the folder "
-            f"that holds {spec.archives[0]} or {spec.folders[0]}/, or ask for a download."
-        )
+        raise InputError(_not_found(spec, folder if named else None))
     return _prepared(spec.name, texts, size, {})
 
 
@@ -95,36 +96,49 @@ def _prepared(
     corpus = cache.read_prepared(folder)
     if corpus is None:
         raw = {split: text.data for split, text in texts.items()}
-        corpus = prepare(raw, size, name, cache.make_root())
-        corpus = corpus._replace(info={**corpus.info, "sha256": sha256})
-        cache.write_prepared(corpus, folder)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            corpus = prepare(raw, size, name, folder.parent)
+            corpus = corpus._replace(info={**corpus.info, "sha256": sha256})
+            cache.write_prepared(corpus, folder)
+        except OSError as error:
+            raise InputError(
+                f"The prepared ids of {name} cannot be written to {folder.parent} ({error}); "
+                "set RILM_CACHE_DIR to a folder that can be written to."
+            ) from error
     return corpus._replace(info={**corpus.info, **info})
 
 
-def _check_size(vocab_size: object) -> int:
+def _check_size(vocab_size: Any) -> int:
     if vocab_size is None:
         return 0
-    try:
-        size = -1 if isinstance(vocab_size, bool) else operator.index(vocab_size)  # type: ignore
-    except TypeError:
-        size = -1
-    if size < 0 or size == 1:
+    is_int = isinstance(vocab_size, int | np.integer) and not isinstance(vocab_size, bool)
+    if not is_int or vocab_size < 0 or vocab_size == 1:
         raise InputError(
             f"vocab_size={vocab_size!r} is no vocabulary size: it is an integer of at least 2 "
             "(<unk> and one word), or 0 for every word."
         )
-    return size
+    return int(vocab_size)
 
 
-def _looks_like_path(name: str | os.PathLike[str]) -> bool:
-    return not isinstance(name, str) or os.sep in name or name.startswith(("~", "."))
-
-
-def _unknown(name: str) -> str:
+def _unknown(name: object) -> str:
     known = [*CORPORA, PYDOC]
-    near = difflib.get_close_matches(name.lower().replace("-", ""), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    near = difflib.get_close_matches(str(name).lower().replace("-", ""), known, n=1, cutoff=0.5)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
     return (
-        f"There is no corpus {name!r}: {hint}Known are {', '.join(known)}, "
+        f"There is no corpus {name!r}{hint}: known are {', '.join(known)}, "
         "or give the path of a folder with train.txt, valid.txt and test.txt."
+    )
+
+
+def _not_found(spec: CorpusSpec, folder: Path | None) -> str:
+    if folder is None:
+        problem = f"{spec.name} is not prepared and no data folder was named"
+    elif folder.exists():
+        problem = f"The data folder {folder} does not hold {spec.name}"
+    else:
+        problem = f"The data folder {folder} does not exist"
+    return (
+        f"{problem}: set data_dir or RILM_DATA_DIR to the folder that holds {spec.archives[0]} or "
+        f"{spec.folders[0]}/, or ask for a download."
     )

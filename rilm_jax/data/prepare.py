@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rilm_jax.data.corpora import SPLITS
 from rilm_jax.data.sources import lines
-from rilm_jax.data.vocabulary import EOS, Vocabulary, build_vocabulary
+from rilm_jax.data.vocabulary import EOS, UNK, Vocabulary, build_vocabulary
 from rilm_jax.errors import InputError
 
 
@@ -19,7 +20,8 @@ class Corpus(NamedTuple):
     """A vocabulary and the three splits as streams of ids.
 
     `info` says what the ids were made from: `sha256` of each split's text, `types` (distinct
-    training tokens: the largest vocabulary), and for `pydoc` the `python` version.
+    training tokens with `<unk>` and `<eos>`: the largest vocabulary), and for `pydoc` the `python`
+    version.
     """
 
     vocab: Vocabulary
@@ -36,7 +38,7 @@ def tokens(text_lines: Iterable[str]) -> Iterator[str]:
 
 
 def prepare(texts: Mapping[str, bytes], vocab_size: int, name: str, work_dir: Path) -> Corpus:
-    """Passes the texts through TFDS, ranks the training words and encodes every split.
+    """Ranks the training words, passes the texts through TFDS and encodes every split.
 
     Args:
         texts: UTF-8 text of `train`, `valid` and `test`.
@@ -56,9 +58,9 @@ def prepare(texts: Mapping[str, bytes], vocab_size: int, name: str, work_dir: Pa
         ) from error
     # A byte order mark is no part of the first word.
     raw = {split: lines(data.decode().removeprefix("\ufeff")) for split, data in texts.items()}
+    counts = Counter(tokens(raw["train"]))
+    vocab = build_vocabulary(counts, vocab_size)  # a V too large fails before anything is written
     with tempfile.TemporaryDirectory(prefix=".tfds-", dir=work_dir) as data_dir:
         read = through_tfds(raw, data_dir)
-    counts = Counter(tokens(read["train"]))
-    vocab = build_vocabulary(counts, vocab_size)
-    train, valid, test = (vocab.encode(tokens(read[s])) for s in ("train", "valid", "test"))
-    return Corpus(vocab, train, valid, test, name, {"types": len(counts)})
+    train, valid, test = (vocab.encode(tokens(read[split])) for split in SPLITS)
+    return Corpus(vocab, train, valid, test, name, {"types": len({*counts, UNK})})

@@ -4,7 +4,7 @@
 third of its text appears under several topics (so a split by topic would test on training text),
 one character in seven is a heading's underline or a table's border, and a quarter of the lines are
 blank. So here each paragraph is kept once, and lines without a letter, digit or underscore are
-left out: what remains is about 70,000 training tokens, of which one in twelve is `<eos>`, and
+left out: what remains is about 70,000 training tokens, of which one in thirteen is `<eos>`, and
 8,000 in each of the other splits.
 """
 

@@ -42,16 +42,7 @@ def lines(text: str) -> list[str]:
 
 
 def locate(spec: CorpusSpec, data_dir: Path) -> Path | None:
-    """Where a known corpus is: an unpacked folder or an archive; None if `data_dir` lacks it.
-
-    Raises:
-        InputError: if there is no such `data_dir`.
-    """
-    if not data_dir.exists():
-        raise InputError(
-            f"The data folder {data_dir} does not exist; name the folder that holds "
-            f"{spec.archives[0]} or {spec.folders[0]}/."
-        )
+    """Where a known corpus is: an unpacked folder or an archive; None if `data_dir` lacks it."""
     if data_dir.is_file():
         return data_dir
     for name in spec.folders:
@@ -72,8 +63,8 @@ def read(path: Path, files: Mapping[str, tuple[str, ...]] = FOLDER_FILES) -> dic
         files: for each split the names its file may have.
 
     Raises:
-        InputError: for a missing split, a broken archive, an empty file, a NUL byte, text that is
-            not UTF-8, or a split of fewer than two tokens.
+        InputError: for a missing split, a broken archive, a file without words, a NUL byte, or
+            text that is not UTF-8.
     """
     if not path.exists():
         raise InputError(f"The folder {path} does not exist.")
@@ -115,8 +106,8 @@ def read_zip(
             }
     except _ZIP_ERRORS as error:
         raise InputError(
-            f"{where} is truncated, damaged or no zip archive ({error}); "
-            "delete it and fetch it again."
+            f"{where} is neither a folder nor an intact zip archive ({error}): "
+            "name a folder, or fetch the archive again."
         ) from error
 
 

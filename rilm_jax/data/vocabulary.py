@@ -1,6 +1,5 @@
 """Words and their ids."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -84,8 +83,3 @@ def check_vocab_size(size: int, largest: int) -> None:
             f"vocab_size={size} is more than this corpus has: "
             f"the largest possible value is {largest} (0 keeps every word)."
         )
-
-
-def count_words(words: Iterable[str]) -> Counter[str]:
-    """How often each word occurs."""
-    return Counter(words)
