@@ -11,6 +11,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from rilm_jax.manifolds import _numerics as num
+from rilm_jax.manifolds.product import FLAT
+
+product_form = FLAT
 
 
 def expmap(x: ArrayLike, v: ArrayLike, c: Any) -> Array:

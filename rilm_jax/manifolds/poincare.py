@@ -31,6 +31,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from rilm_jax.manifolds import _numerics as num
+from rilm_jax.manifolds.product import BALL
+
+product_form = BALL
 
 
 def _sech2(u: float) -> float:

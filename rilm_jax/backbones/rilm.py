@@ -1,0 +1,86 @@
+"""RiLM's recurrence: a context is a point h of the manifold, and every word moves it.
+
+    h' = h moved by phi(log_0 h, log_0 e)
+
+How it moves stands in `moves`, what phi is in `composition`. Source: Li, "RiLM: Parameter-Efficient
+Language Modeling via Geodesic Decoding".
+"""
+
+import jax
+import jax.numpy as jnp
+
+from rilm_jax.backbones import composition, dropout, moves
+from rilm_jax.backbones.base import Backbone, Params
+from rilm_jax.config import ModelConfig
+from rilm_jax.embedding import Points, Table, with_gap
+from rilm_jax.manifolds import Manifold
+
+ROOT_SCALE = 0.01
+DEFAULT_K = 8
+
+
+def build(config: ModelConfig, manifold: Manifold) -> Backbone:
+    """The recurrence of `config` on `manifold`, its gradients cut every k steps."""
+    k = DEFAULT_K if config.k is None else config.k
+    log, step = moves.build(config, manifold)
+
+    def init(key: jax.Array) -> Params:
+        key_root, key_phi = jax.random.split(key)
+        root = ROOT_SCALE * jax.random.normal(key_root, (config.dim,), config.dtype)
+        return {"root": root, "phi": composition.init(key_phi, config)}
+
+    def project(params: Params, c: jax.Array) -> Params:
+        return params | {"root": manifold.project(params["root"], c)}
+
+    def prepare(params: Params, table: Table) -> jax.Array:
+        return composition.word_inputs(params["phi"], table.tangents)
+
+    def initial_carry(params: Params, table: Table, batch_size: int) -> Points:
+        root = with_gap(manifold, params["root"], table.c)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (batch_size, *x.shape)), root)
+
+    def states(
+        params: Params,
+        table: Table,
+        prep: jax.Array | None,
+        tokens: jax.Array,
+        carry: Points,
+        mask: jax.Array | None = None,
+        rng: jax.Array | None = None,
+    ) -> tuple[Points, Points]:
+        phi, c = params["phi"], table.c
+        masks = dropout.masks(rng, tokens, config)
+        if prep is not None:
+            inputs = prep[tokens]
+        elif config.vocab_size <= tokens.size:
+            inputs = prepare(params, table)[tokens]
+        else:
+            inputs = composition.word_inputs(phi, table.tangents[tokens])
+        if masks.words is not None:
+            # A dropped word is read as the origin: its half of the map is the bias alone.
+            inputs = jnp.where(masks.words[..., None], inputs, phi["b"])
+        by_time = (inputs, mask[..., None] > 0) if mask is not None else (inputs,)
+        by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
+
+        def one_step(state: Points, at_t) -> tuple[Points, Points]:
+            t, (inputs, *kept) = at_t
+            if k:
+                state = _cut((t > 0) & (t % k == 0), state)
+            v = dropout.apply(masks.state, log(state, c))
+            moved = step(state, composition.apply(phi, config.composition, v, inputs), c)
+            if kept:
+                moved = jax.tree.map(lambda new, old: jnp.where(kept[0], new, old), moved, state)
+            return moved, moved
+
+        carry, visited = jax.lax.scan(one_step, carry, (jnp.arange(tokens.shape[1]), by_time))
+        visited = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), visited)
+        if masks.output is not None:
+            v = dropout.apply(masks.output[:, None], log(visited, c))
+            visited = with_gap(manifold, manifold.expmap0(v, c), c)
+        return visited, carry
+
+    return Backbone(config.dim, True, init, project, prepare, initial_carry, states)
+
+
+def _cut(here: jax.Array, state: Points) -> Points:
+    return jax.tree.map(lambda x: jnp.where(here, jax.lax.stop_gradient(x), x), state)

@@ -1,0 +1,83 @@
+"""The words: one point of the manifold each, and the curvature they live under."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from rilm_jax.config import ModelConfig
+from rilm_jax.manifolds import Manifold
+
+INIT_SCALE = 0.05
+
+
+class Points(NamedTuple):
+    """Points of a manifold with what is costly to recover from their coordinates.
+
+    Attributes:
+      coords: [..., d].
+      gap: [..., 1], the ball's 1 - c |x|^2; None where the manifold has no such thing.
+    """
+
+    coords: jax.Array
+    gap: jax.Array | None
+
+
+class Table(NamedTuple):
+    """Every word as a point and as the tangent vector at 0 that reaches it.
+
+    Attributes:
+      points: [V, d] coordinates with gaps [V, 1].
+      tangents: [V, d], log_0 of the points.
+      c: [], the curvature's magnitude.
+    """
+
+    points: Points
+    tangents: jax.Array
+    c: jax.Array
+
+
+def with_gap(manifold: Manifold, coords: jax.Array, c: jax.Array) -> Points:
+    """The points with their gap where the manifold has one."""
+    gap = manifold.gap(coords, c) if hasattr(manifold, "gap") else None
+    return Points(coords, gap)
+
+
+def init(key: jax.Array, config: ModelConfig, manifold: Manifold) -> dict[str, jax.Array]:
+    """`{'table': [V, d]}` from N(0, 0.05^2), and `'c'` (unconstrained) where c is learned."""
+    shape = (config.vocab_size, config.dim)
+    coords = INIT_SCALE * jax.random.normal(key, shape, config.dtype)
+    params = {"table": coords}
+    if config.learn_c:
+        share = (config.c - config.c_min) / (config.c_max - config.c_min)
+        params["c"] = jnp.asarray(jax.scipy.special.logit(share), config.dtype)
+    params = project(params, config, manifold)
+    if config.chart == "tangent":
+        params["table"] = manifold.logmap0(params["table"], curvature(params, config))
+    return params
+
+
+def curvature(params: dict[str, jax.Array], config: ModelConfig) -> jax.Array:
+    """c: fixed, or c_min + (c_max - c_min) sigmoid(params['c'])."""
+    if not config.learn_c:
+        return jnp.asarray(config.c, config.dtype)
+    return config.c_min + (config.c_max - config.c_min) * jax.nn.sigmoid(params["c"])
+
+
+def project(
+    params: dict[str, jax.Array], config: ModelConfig, manifold: Manifold
+) -> dict[str, jax.Array]:
+    """Points that an update has carried out of the manifold's safe part are brought back."""
+    if config.chart == "tangent":
+        return params
+    return params | {"table": manifold.project(params["table"], curvature(params, config))}
+
+
+def table(params: dict[str, jax.Array], config: ModelConfig, manifold: Manifold) -> Table:
+    """What backbones and heads read of the embedding."""
+    c = curvature(params, config)
+    stored = params["table"]
+    if config.chart == "tangent":
+        coords = manifold.project(manifold.expmap0(stored, c), c)
+        return Table(with_gap(manifold, coords, c), stored, c)
+    return Table(with_gap(manifold, stored, c), manifold.logmap0(stored, c), c)

@@ -1,0 +1,35 @@
+"""Heads: from states to a distribution over words, by name."""
+
+from collections.abc import Callable
+
+from rilm_jax.config import unknown_name
+from rilm_jax.errors import InputError
+from rilm_jax.heads import geodesic
+from rilm_jax.heads.base import Context, Head
+from rilm_jax.heads.blocked import Keys
+
+_BUILDERS: dict[str, Callable[[Context], Head]] = {"geodesic": geodesic.build}
+
+
+def register(name: str, build: Callable[[Context], Head]) -> None:
+    """Make `head=name` available to every configuration."""
+    _BUILDERS[name] = build
+
+
+def names() -> list[str]:
+    """The registered heads."""
+    return sorted(_BUILDERS)
+
+
+def get(name: str) -> Callable[[Context], Head]:
+    """The builder of a head.
+
+    Raises:
+      InputError: nobody registered that name.
+    """
+    if name not in _BUILDERS:
+        raise InputError(unknown_name("head", name, _BUILDERS))
+    return _BUILDERS[name]
+
+
+__all__ = ["Context", "Head", "Keys", "get", "names", "register"]

@@ -1,0 +1,163 @@
+"""Softmax cross-entropy over a large vocabulary, one block of states at a time.
+
+A head writes its scores as `scale * link(queries @ keys.T) + bias` (see `manifolds.product`). The
+whole [N, V] table of scores is never held:
+
+- `loss`: the weighted sum of NLLs. When differentiated, each block makes its gradient while its
+  scores are still in cache: one product for the scores, two for the gradients, nothing is
+  recomputed. The result is a scalar whose weights are known in the forward pass, so gradients made
+  there are exact up to the scalar cotangent that arrives later.
+- `nll`: NLL a state, any cotangent; its backward pass recomputes a block's scores.
+
+Memory: O(block * V + V * K) beside inputs and gradients.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rilm_jax.manifolds.product import Link
+
+
+class Keys(NamedTuple):
+    """The vocabulary's side of the scores.
+
+    Attributes:
+      features: [V, K].
+      scale: [], factor of the link.
+      bias: [V] or None.
+    """
+
+    features: jax.Array
+    scale: jax.Array
+    bias: jax.Array | None
+
+
+def block_size(vocab_size: int) -> int:
+    """States a block: a block of scores near 2 MiB in float32, 16 to 512 states."""
+    ideal = (1 << 19) / vocab_size
+    return int(min(512, max(16, 2 ** round(np.log2(ideal)))))
+
+
+def scores(link: Link, queries: jax.Array, keys: Keys) -> jax.Array:
+    """scale * link(<q, k_v>) + bias_v: [..., K] -> [..., V]."""
+    products = jnp.matmul(queries, keys.features.T, precision=link.precision)
+    result = keys.scale * link.value(products)
+    return result if keys.bias is None else result + keys.bias
+
+
+def nll(link: Link, queries: jax.Array, keys: Keys, targets: jax.Array) -> jax.Array:
+    """-log softmax(scores)[target] of every state: [N, K], [N] -> [N]."""
+    n, size = targets.shape[0], block_size(keys.features.shape[0])
+
+    @jax.checkpoint
+    def one_block(block):
+        q, t = block
+        table = scores(link, q, keys)
+        at_target = jnp.take_along_axis(table, t[:, None], axis=-1)[:, 0]
+        return jax.nn.logsumexp(table, axis=-1) - at_target
+
+    return jax.lax.map(one_block, _blocks((queries, targets), size)).reshape(-1)[:n]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def loss(
+    link: Link, queries: jax.Array, keys: Keys, targets: jax.Array, weights: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """sum_i w_i NLL_i and, not differentiated, the sum of w_i^0 NLL_i over w_i > 0.
+
+    Args:
+      link: the scores' elementwise function.
+      queries: [N, K].
+      keys: the vocabulary's side.
+      targets: [N] ids.
+      weights: [N], constants; a state of weight 0 counts nowhere.
+
+    Returns:
+      (weighted sum, plain sum over the states that count), both scalars.
+    """
+    per_state = nll(link, queries, keys, targets)
+    return _sums(per_state, weights)
+
+
+def _sums(per_state, weights):
+    counted = jnp.where(weights > 0, per_state, 0)
+    return jnp.sum(weights * counted), jnp.sum(counted)
+
+
+def _loss_forward(link, queries, keys, targets, weights):
+    n, size = targets.shape[0], block_size(keys.features.shape[0])
+    features, scale, bias = keys
+
+    def one_block(totals, block):
+        q, t, w = block
+        products = jnp.matmul(q, features.T, precision=link.precision)
+        key_of_target = features[t]
+        f_t, slope_t = link.value_and_slope(jnp.sum(q * key_of_target, axis=-1))
+        target_score = scale * f_t + (0 if bias is None else bias[t])
+
+        f, slope = link.value_and_slope(products)
+        if bias is None:
+            # The link increases, so the largest score belongs to one end of the row of products.
+            ends = jnp.where(scale > 0, jnp.max(products, -1), jnp.min(products, -1))
+            shift = scale * link.value(ends)
+            shifted = scale * f - shift[:, None]
+        else:
+            table = scale * f + bias
+            shift = jnp.max(table, axis=-1)
+            shifted = table - shift[:, None]
+        exponentials = jnp.exp(shifted)
+        # Without the barrier each of the sums and products below computes the pass above anew.
+        exponentials, pull = jax.lax.optimization_barrier((exponentials, exponentials * slope))
+        total = jnp.sum(exponentials, axis=-1)
+        mean_f = jnp.sum(exponentials * f, axis=-1) / total
+
+        per_state = shift + jnp.log(total) - target_score
+        factor = w / total
+        by_product = (scale * factor)[:, None]
+        at_target = (scale * w * slope_t)[:, None]
+        d_queries = by_product * jnp.matmul(pull, features, precision=link.precision)
+        d_queries -= at_target * key_of_target
+        d_features, d_scale, d_bias = totals
+        d_features += jnp.matmul(pull.T, by_product * q, precision=link.precision)
+        d_scale += jnp.sum(w * (mean_f - f_t))
+        if bias is not None:
+            d_bias += factor @ exponentials
+        return (d_features, d_scale, d_bias), (per_state, d_queries, at_target * q)
+
+    start = jax.tree.map(jnp.zeros_like, tuple(keys))
+    blocks = _blocks((queries, targets, weights), size)
+    totals, (per_state, d_queries, from_targets) = jax.lax.scan(one_block, start, blocks)
+    d_features, d_scale, d_bias = totals
+    d_features = d_features.at[targets].add(-_flat(from_targets, n))
+    if bias is not None:
+        d_bias = d_bias.at[targets].add(-weights)
+    gradients = (_flat(d_queries, n), Keys(d_features, d_scale, d_bias))
+    return _sums(_flat(per_state, n), weights), (gradients, targets.shape, weights)
+
+
+def _loss_backward(link, residuals, cotangents):
+    del link
+    (d_queries, d_keys), targets_shape, weights = residuals
+    d_queries, d_keys = jax.tree.map(lambda g: cotangents[0] * g, (d_queries, d_keys))
+    return d_queries, d_keys, np.zeros(targets_shape, jax.dtypes.float0), jnp.zeros_like(weights)
+
+
+loss.defvjp(_loss_forward, _loss_backward)
+
+
+def _blocks(arrays, size):
+    """Each [N, ...] padded with zeros and cut into [ceil(N / size), size, ...]."""
+
+    def cut(x):
+        padding = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
+        return jnp.pad(x, padding).reshape(-1, size, *x.shape[1:])
+
+    return jax.tree.map(cut, arrays)
+
+
+def _flat(blocks, n):
+    return blocks.reshape(-1, *blocks.shape[2:])[:n]

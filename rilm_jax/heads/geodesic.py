@@ -1,0 +1,86 @@
+"""The geodesic head: logits are negative (squared) geodesic distances over a temperature.
+
+    score_v = -d(h, e_v)^2 / tau + b_v
+
+Source: Li, "RiLM: Parameter-Efficient Language Modeling via Geodesic Decoding".
+"""
+
+import jax
+import jax.numpy as jnp
+
+from rilm_jax.embedding import Table, with_gap
+from rilm_jax.errors import InputError
+from rilm_jax.heads.base import Context, Head, Params
+from rilm_jax.heads.blocked import Keys
+
+
+def build(context: Context) -> Head:
+    """A geodesic head for states on the manifold, or in R^d.
+
+    A state v in R^d enters the manifold as exp_0(s v) with a learned s that starts at d^-1/2.
+
+    Raises:
+      InputError: the manifold has no product form; states of another dimension than the words.
+    """
+    config, manifold = context.config, context.manifold
+    form = getattr(manifold, "product_form", None)
+    if form is None:
+        raise InputError(
+            f"manifold {config.manifold!r} has no product_form, which the geodesic head needs; "
+            "give it one (see rilm_jax.manifolds.product)."
+        )
+    if context.state_dim != config.dim:
+        raise InputError(
+            f"the geodesic head compares states with words, but states have dimension "
+            f"{context.state_dim} and words {config.dim}; make them equal."
+        )
+    increasing = form.squared if config.squared else form.plain
+
+    def init(key: jax.Array) -> Params:
+        del key
+        params: Params = {}
+        if config.learn_tau:
+            params["log_tau"] = jnp.log(jnp.asarray(initial_tau(context), config.dtype))
+        if config.bias:
+            params["bias"] = jnp.zeros(config.vocab_size, config.dtype)
+        if not context.on_manifold:
+            params["log_entry"] = jnp.asarray(-0.5 * jnp.log(config.dim), config.dtype)
+        return params
+
+    def queries(params: Params, table: Table, states) -> jax.Array:
+        if context.on_manifold:
+            points = states
+        else:
+            coords = manifold.expmap0(jnp.exp(params["log_entry"]) * states, table.c)
+            points = with_gap(manifold, manifold.project(coords, table.c), table.c)
+        return form.queries(points.coords, points.gap, table.c)
+
+    def keys(params: Params, table: Table) -> Keys:
+        tau = jnp.exp(params["log_tau"]) if config.learn_tau else initial_tau(context)
+        scale = form.scale(table.c)
+        scale = -(scale if config.squared else jnp.sqrt(scale)) / tau
+        features = form.keys(table.points.coords, table.points.gap, table.c)
+        return Keys(features, jnp.asarray(scale, features.dtype), params.get("bias"))
+
+    def word_queries(params: Params, table: Table, ids: jax.Array) -> jax.Array:
+        del params
+        points = jax.tree.map(lambda x: x[ids], table.points)
+        return form.queries(points.coords, points.gap, table.c)
+
+    def word_keys(params: Params, table: Table) -> Keys:
+        return keys(params, table)._replace(bias=None)
+
+    return Head(increasing, init, queries, keys, word_queries, word_keys, increasing)
+
+
+def initial_tau(context: Context) -> float:
+    """The configured temperature, or the one that suits the initialisation.
+
+    A distance on the ball is twice the flat one near 0 and words start close together, so the
+    contractive recipe starts colder there (0.1) than on R^d (0.3); the plain one starts from 1.
+    """
+    if context.config.tau is not None:
+        return context.config.tau
+    if context.config.init == "plain":
+        return 1.0
+    return 0.1 if context.config.manifold == "poincare" else 0.3
