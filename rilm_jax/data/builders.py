@@ -11,8 +11,6 @@ from typing import Any, cast
 
 import tensorflow_datasets as tfds
 
-from rilm_jax.progress import bar
-
 LINES_PER_RECORD = 256
 
 
@@ -20,7 +18,7 @@ class TextCorpus(tfds.core.GeneratorBasedBuilder):
     """A corpus as records of up to 256 consecutive lines, `{"text": bytes}`, in their order.
 
     Lines within a record are separated by a line feed. A record a line would be the plainer
-    format, but TFDS spends 0.3 ms on every record that it reads.
+    format, but TFDS spends 0.2 ms on every record that it reads.
 
     Args:
         lines: the lines of each split, without their line feeds.
@@ -62,13 +60,9 @@ def through_tfds(lines: Mapping[str, list[str]], data_dir: str) -> dict[str, lis
         split: cast(Any, builder).as_data_source(split=split) for split in lines
     }
     result: dict[str, list[str]] = {}
-    total = sum(len(source) for source in sources.values())
-    with bar(total, "reading the corpus", "record") as shown:
-        for split, source in sources.items():
-            result[split] = []
-            for i in range(len(source)):
-                result[split].extend(source[i]["text"].decode().split("\n"))
-                shown.update()
+    for split, source in sources.items():
+        texts = (source[i]["text"].decode() for i in range(len(source)))
+        result[split] = [line for text in texts for line in text.split("\n")]
     return result
 
 

@@ -14,6 +14,7 @@ from rilm_jax.data.corpora import SPLITS
 from rilm_jax.data.sources import lines
 from rilm_jax.data.vocabulary import EOS, UNK, Vocabulary, build_vocabulary
 from rilm_jax.errors import InputError
+from rilm_jax.progress import bar
 
 
 class Corpus(NamedTuple):
@@ -58,9 +59,15 @@ def prepare(texts: Mapping[str, bytes], vocab_size: int, name: str, work_dir: Pa
         ) from error
     # A byte order mark is no part of the first word.
     raw = {split: lines(data.decode().removeprefix("\ufeff")) for split, data in texts.items()}
-    counts = Counter(tokens(raw["train"]))
-    vocab = build_vocabulary(counts, vocab_size)  # a V too large fails before anything is written
-    with tempfile.TemporaryDirectory(prefix=".tfds-", dir=work_dir) as data_dir:
-        read = through_tfds(raw, data_dir)
-    train, valid, test = (vocab.encode(tokens(read[split])) for split in SPLITS)
-    return Corpus(vocab, train, valid, test, name, {"types": len({*counts, UNK})})
+    with bar(2 + len(SPLITS), f"preparing {name}", "step") as shown:
+        counts = Counter(tokens(raw["train"]))
+        vocab = build_vocabulary(counts, vocab_size)  # too large a V fails before any writing
+        shown.update()
+        with tempfile.TemporaryDirectory(prefix=".tfds-", dir=work_dir) as data_dir:
+            read = through_tfds(raw, data_dir)
+        shown.update()
+        ids = {}
+        for split in SPLITS:
+            ids[split] = vocab.encode(tokens(read[split]))
+            shown.update()
+    return Corpus(vocab, **ids, name=name, info={"types": len({*counts, UNK})})
