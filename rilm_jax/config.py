@@ -73,7 +73,10 @@ class ModelConfig:
         choices=("gap", "clip"),
     )
     projection_eps: float = _field(
-        4e-3, "rilm, projected: states are kept inside |h| <= (1 - eps)/sqrt(c)", above=0.0, most=0.5
+        4e-3,
+        "rilm, projected: states stay inside |h| <= (1 - eps)/sqrt(c)",
+        above=0.0,
+        most=0.5,
     )
     dropout: float = _field(
         0.0, "rilm: on the tangent state, one mask a window", least=0.0, most=0.95
@@ -84,9 +87,7 @@ class ModelConfig:
     output_dropout: float = _field(
         0.0, "on the tangent state on its way to the head, one mask a window", least=0.0, most=0.95
     )
-    dtype: str = _field(
-        "float32", "of parameters and computation", choices=("float32", "float64")
-    )
+    dtype: str = _field("float32", "of parameters and computation", choices=("float32", "float64"))
 
     def __post_init__(self):
         check(self)
@@ -145,7 +146,7 @@ class RunConfig:
     eval_streams: int = _field(
         0, "evaluation with this many contiguous streams; 0 = windows", least=0
     )
-    chunk_steps: int = _field(64, "steps in one compiled call", least=1)
+    chunk_steps: int = _field(16, "steps in one compiled call", least=1)
 
     def __post_init__(self):
         check(self)
@@ -183,7 +184,7 @@ def _coerce(name: str, value: Any, hint: Any) -> Any:
         return float(value)
     if isinstance(value, bool) is not (hint is bool) or not isinstance(value, hint):
         raise InputError(
-            f"{name}={value!r} is of type {type(value).__name__}; it must be a {hint.__name__}."
+            f"{name}={value!r} is of type {type(value).__name__}; {hint.__name__} is wanted."
         )
     return value
 
@@ -205,6 +206,8 @@ def unknown_name(what: str, name: Any, known: Iterable[str]) -> str:
     """The sentence for a name that nobody knows, with the nearest one that somebody does."""
     known = sorted(known)
     near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
+    if near and len(known) > 10:
+        return f"{what} {name!r} is unknown; did you mean {near[0]!r}?"
     hint = f"did you mean {near[0]!r}? It" if near else "it"
     return f"{what} {name!r} is unknown; {hint} must be one of {', '.join(known)}."
 

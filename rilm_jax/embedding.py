@@ -39,8 +39,8 @@ class Table(NamedTuple):
 
 def with_gap(manifold: Manifold, coords: jax.Array, c: jax.Array) -> Points:
     """The points with their gap where the manifold has one."""
-    gap = manifold.gap(coords, c) if hasattr(manifold, "gap") else None
-    return Points(coords, gap)
+    gap = getattr(manifold, "gap", None)
+    return Points(coords, gap and gap(coords, c))
 
 
 def init(key: jax.Array, config: ModelConfig, manifold: Manifold) -> dict[str, jax.Array]:

@@ -75,7 +75,7 @@ def build(config: ModelConfig) -> LanguageModel:
       InputError: an unknown backbone, head or manifold, or parts that do not fit together;
         `dtype='float64'` while JAX has 64-bit types disabled.
     """
-    if config.dtype == "float64" and not jax.config.jax_enable_x64:
+    if config.dtype == "float64" and jnp.ones(()).dtype != jnp.float64:
         raise InputError(
             "dtype='float64' needs JAX's 64-bit types; set JAX_ENABLE_X64=1 before starting."
         )
@@ -108,7 +108,7 @@ def build(config: ModelConfig) -> LanguageModel:
         )
 
     def initial_carry(params: Params, batch_size: int, *, prep: Prepared | None = None) -> Any:
-        prep = prep or prepare(params)
+        prep = prepare(params) if prep is None else prep
         return backbone.initial_carry(params["backbone"], prep.table, batch_size)
 
     def hidden(
@@ -120,7 +120,8 @@ def build(config: ModelConfig) -> LanguageModel:
         rng: jax.Array | None = None,
         prep: Prepared | None = None,
     ) -> tuple[Any, Any]:
-        prep = prep or prepare(params)._replace(backbone=None)
+        if prep is None:
+            prep = prepare(params)._replace(backbone=None)
         return backbone.states(
             params["backbone"], prep.table, prep.backbone, tokens, carry, mask, rng
         )
@@ -129,11 +130,11 @@ def build(config: ModelConfig) -> LanguageModel:
         return head.queries(params["head"], prep.table, states)
 
     def scores(params: Params, states: Any, *, prep: Prepared | None = None) -> jax.Array:
-        prep = prep or prepare(params)
+        prep = prepare(params) if prep is None else prep
         return blocked.scores(head.link, queries(params, states, prep), prep.keys)
 
     def word_scores(params: Params, ids: jax.Array, *, prep: Prepared | None = None) -> jax.Array:
-        prep = prep or prepare(params)
+        prep = prepare(params) if prep is None else prep
         of_words = head.word_queries(params["head"], prep.table, ids)
         keys = head.word_keys(params["head"], prep.table)
         return blocked.scores(head.word_link, of_words, keys)
@@ -141,7 +142,7 @@ def build(config: ModelConfig) -> LanguageModel:
     def nll(
         params: Params, states: Any, targets: jax.Array, *, prep: Prepared | None = None
     ) -> jax.Array:
-        prep = prep or prepare(params)
+        prep = prepare(params) if prep is None else prep
         rows = queries(params, states, prep)
         flat = rows.reshape(-1, rows.shape[-1])
         result = blocked.nll(head.link, flat, prep.keys, targets.reshape(-1))
@@ -156,7 +157,7 @@ def build(config: ModelConfig) -> LanguageModel:
         reduction: Reduction = "mean_tokens",
         prep: Prepared | None = None,
     ) -> tuple[jax.Array, dict[str, jax.Array]]:
-        prep = prep or prepare(params)
+        prep = prepare(params) if prep is None else prep
         rows = queries(params, states, prep)
         total = jnp.sum(weights)
         divisor = jnp.maximum(total, 1) if reduction == "mean_tokens" else targets.shape[0]

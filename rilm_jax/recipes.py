@@ -236,7 +236,8 @@ def kind_of(field: dataclasses.Field) -> tuple[type, bool]:
     optional = isinstance(hint, types.UnionType)
     if optional:
         (hint,) = (kind for kind in typing.get_args(hint) if kind is not types.NoneType)
-    return typing.get_origin(hint) or hint, optional
+    kind: Any = typing.get_origin(hint) or hint
+    return kind, optional
 
 
 def apply(rules: tuple[Rule, ...], facts: Mapping[str, Any]) -> dict[str, Any]:

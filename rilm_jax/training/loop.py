@@ -1,0 +1,341 @@
+"""A whole run: train, evaluate, keep, go on after an interruption, and sum up."""
+
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rilm_jax import data, ngram
+from rilm_jax import model as models
+from rilm_jax.checkpoint import Checkpoints
+from rilm_jax.config import RunConfig
+from rilm_jax.data import Corpus
+from rilm_jax.progress import bar
+from rilm_jax.training import optimizer, summary, workdir
+from rilm_jax.training import state as states
+from rilm_jax.training.evaluation import Evaluator
+from rilm_jax.training.state import TrainState
+from rilm_jax.training.step import make_chunk, on_device
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop; its last checkpoint says where it goes on."""
+
+
+class Best(NamedTuple):
+    """Every seed at its best validation epoch so far; leaves have a leading axis S."""
+
+    params: Any
+    ppl: jax.Array
+    ppl_non_unk: jax.Array
+    epoch: jax.Array
+
+
+class Progress(NamedTuple):
+    """All of a run at one step: what a checkpoint holds.
+
+    Attributes:
+      state: the seeds' `TrainState`.
+      best: the seeds at their best.
+      nll: [S] float64, summed over the epoch so far.
+      weight: [S] float64, the targets behind that sum.
+      died: [S], the step at which a seed was frozen; -1 while it lives.
+      died_norm: [S], its gradient's norm there.
+      seconds: spent in training steps, compilation left out.
+      tokens: trained on in that time, all seeds together.
+      wall: seconds in all.
+    """
+
+    state: TrainState
+    best: Best
+    nll: np.ndarray
+    weight: np.ndarray
+    died: np.ndarray
+    died_norm: np.ndarray
+    seconds: np.ndarray
+    tokens: np.ndarray
+    wall: np.ndarray
+
+
+def run(
+    config: RunConfig,
+    work_dir: str | Path,
+    *,
+    corpus: Corpus | None = None,
+    data_dir: str | Path | None = None,
+    download: bool = False,
+) -> dict[str, Any]:
+    """Train all seeds of `config` and return the summary that is left in `work_dir`.
+
+    The directory gets config.json, metrics.jsonl (one object an evaluation), checkpoints/ (at every
+    epoch and at the end) and summary.json. A run that was stopped, at any moment and however, goes
+    on when it is started again, and ends with the parameters and metrics of an undisturbed one; a
+    finished one is not run again.
+
+    Args:
+      config: what to run.
+      work_dir: new, empty, or left by the same configuration.
+      corpus: prepared ids in place of `config.corpus`.
+      data_dir: where the corpora lie; `RILM_DATA_DIR` when absent.
+      download: fetch a missing corpus.
+
+    Returns:
+      The summary.
+
+    Raises:
+      InputError: bad input, before any work.
+      Interrupted: SIGINT or SIGTERM came; a checkpoint was written.
+    """
+    model = models.build(config.model)
+    if corpus is None:
+        corpus = data.load(
+            config.corpus, config.model.vocab_size, data_dir=data_dir, download=download
+        )
+    _check_corpus(corpus, config)
+    work_dir = Path(work_dir)
+    with workdir.claim(work_dir, config):
+        finished = workdir.read_summary(work_dir)
+        if finished is not None:
+            return finished
+        with Checkpoints(work_dir) as checkpoints, _Signals() as signals:
+            return _Run(config, model, corpus, work_dir, checkpoints, signals).go()
+
+
+def _check_corpus(corpus: Corpus, config: RunConfig) -> None:
+    for split in ("train", "valid", "test"):
+        data.check_ids(getattr(corpus, split), config.model.vocab_size, f"{split} split")
+    data.training_windows(corpus.train, config.window)
+    for split in ("valid", "test"):
+        data.windows(getattr(corpus, split), config.window)
+
+
+class _Signals:
+    """SIGINT and SIGTERM as a request that the loop reads; a second one acts at once."""
+
+    def __init__(self):
+        self.requested = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "_Signals":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._request)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._restore()
+
+    def _request(self, number: int, frame: object) -> None:
+        del number, frame
+        self.requested = True
+        self._restore()
+
+    def _restore(self) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+
+class _Run:
+    """The loop over epochs and chunks of one run."""
+
+    def __init__(self, config, model, corpus, work_dir, checkpoints, signals):
+        self.config, self.model, self.corpus = config, model, corpus
+        self.work_dir, self.checkpoints, self.signals = work_dir, checkpoints, signals
+        self.seeds = jnp.asarray(config.seeds)
+        if config.mode == "stream":
+            cut = data.streams(corpus.train, config.batch_size, config.window)
+            self.steps_per_epoch = len(cut.inputs)
+        else:
+            cut = data.training_windows(corpus.train, config.window)
+            self.steps_per_epoch = -(-len(cut.inputs) // config.batch_size)
+        self.windows = len(cut.inputs)
+        self.train = on_device(cut)
+        self.total = config.num_steps or config.num_epochs * self.steps_per_epoch
+        tx = optimizer.build(config, self.total)
+        self.fresh = lambda: self._start(states.init(model, tx, config))
+        self.chunk, self.compiled = make_chunk(model, tx, config), False
+        self.valid = Evaluator(model, corpus.valid, config)
+
+        def order(seed, epoch):
+            return tuple(data.epoch_order(seed, epoch, self.windows, config.batch_size))
+
+        self.order = jax.jit(jax.vmap(order, in_axes=(0, None), out_axes=(0, None)))
+
+    def _start(self, state: TrainState) -> Progress:
+        n = len(self.config.seeds)
+        own = jax.tree.map(jnp.copy, state.params)  # the state is donated to its first chunk
+        best = Best(own, jnp.full(n, jnp.inf), jnp.full(n, jnp.inf), jnp.zeros(n, jnp.int32))
+        zero = np.zeros((), np.float64)
+        never = np.full(n, -1)
+        return Progress(state, best, np.zeros(n), np.zeros(n), never, np.zeros(n), zero, zero, zero)
+
+    def go(self) -> dict[str, Any]:
+        progress = self.fresh()
+        step = self.checkpoints.latest()
+        if step is not None:
+            progress = self.checkpoints.restore(step, progress)
+        workdir.forget_metrics_after(self.work_dir, step or 0)
+        began = time.perf_counter() - float(progress.wall)
+        with bar(self.total, "training", unit="step", initial=step or 0) as shown:
+            while (step := int(progress.state.step)) < self.total:
+                progress = self._epoch(progress, step // self.steps_per_epoch, shown, began)
+        return self._sum_up(progress, began)
+
+    def _epoch(self, progress: Progress, epoch: int, shown: Any, began: float) -> Progress:
+        """From the current step to the end of its epoch, with the evaluation there."""
+        first_step = epoch * self.steps_per_epoch
+        last_step = min(first_step + self.steps_per_epoch, self.total)
+        last = jnp.asarray(last_step - first_step)
+        if self.config.mode == "stream":
+            order, row_weight = None, None
+            if int(progress.state.step) == first_step:
+                state = states.restart_streams(self.model, progress.state, self.config)
+                progress = progress._replace(state=state)
+        else:
+            order, row_weight = self.order(self.seeds, epoch)
+        while (step := int(progress.state.step)) < last_step:
+            if self.signals.requested:
+                self._stop(progress, step, began)
+            progress = self._chunk(
+                progress, order, row_weight, jnp.asarray(step - first_step), last, shown
+            )
+        report = self.valid.report(progress.state.params)
+        for split, scores in (("train", self._train_report(progress)), ("valid", report)):
+            self._record(last_step, epoch + 1, split, scores)
+        progress = self._keep_best(progress, report, epoch + 1)
+        zero = np.zeros(len(self.config.seeds))
+        progress = progress._replace(nll=zero, weight=zero)
+        self._save(progress, last_step, began)
+        return progress
+
+    def _chunk(self, progress, order, row_weight, first, last, shown) -> Progress:
+        start = time.perf_counter()
+        step = int(progress.state.step)
+        state, info = self.chunk(
+            self.seeds, progress.state, self.train, order, row_weight, first, last
+        )
+        info = jax.device_get(info)
+        spent = time.perf_counter() - start
+        nll = progress.nll + info.nll.astype(np.float64).sum(axis=1)
+        weight = progress.weight + info.weight.astype(np.float64).sum(axis=1)
+        if self.compiled:
+            progress = progress._replace(
+                seconds=progress.seconds + spent,
+                tokens=progress.tokens + info.weight.sum(dtype=np.float64),
+            )
+        self.compiled = True
+        taken = int(state.step) - step
+        shown.update(taken)
+        mean = np.mean(info.nll.sum(axis=1) / np.maximum(info.weight.sum(axis=1), 1))
+        rate = info.weight.sum() / spent
+        shown.set_postfix_str(f"loss {mean:.3f}, {rate / 1e3:.1f}k tokens/s")
+        died, norm = _first_deaths(info, progress.died, step)
+        for seed, at, size in zip(self.config.seeds, died, norm, strict=True):
+            if at >= 0 and at not in progress.died:
+                shown.write(
+                    f"Seed {seed} is frozen at step {at}: its loss or gradient is not finite "
+                    f"(gradient norm {size:g}); the other seeds go on."
+                )
+        norm = np.where(progress.died >= 0, progress.died_norm, norm)
+        return progress._replace(state=state, nll=nll, weight=weight, died=died, died_norm=norm)
+
+    def _train_report(self, progress: Progress) -> dict[str, Any]:
+        """The epoch's running loss, with dropout and while the parameters moved."""
+        mean = progress.nll / np.maximum(progress.weight, 1)
+        return {
+            "n_targets": int(progress.weight.max()),
+            "nll": mean.tolist(),
+            "ppl": np.exp(mean).tolist(),
+            "ppl_non_unk": [None] * len(mean),
+        }
+
+    def _keep_best(self, progress: Progress, report: Mapping[str, Any], epoch: int) -> Progress:
+        ppl = np.asarray(report["ppl"])
+        alive = np.asarray(progress.state.alive)
+        better = jnp.asarray(alive & (ppl < np.asarray(progress.best.ppl)))
+        found = Best(
+            progress.state.params,
+            jnp.asarray(ppl, jnp.float32),
+            jnp.asarray(report["ppl_non_unk"], jnp.float32),
+            jnp.full(len(ppl), epoch, jnp.int32),
+        )
+        best = jax.tree.map(
+            lambda new, old: jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+            found,
+            progress.best,
+        )
+        return progress._replace(best=best)
+
+    def _record(self, step: int, epoch: int, split: str, scores: Mapping[str, Any]) -> None:
+        record = {"step": step, "epoch": epoch, "split": split, "seeds": list(self.config.seeds)}
+        finite = {
+            name: [v if v is not None and np.isfinite(v) else None for v in value]
+            if isinstance(value, list)
+            else value
+            for name, value in scores.items()
+        }
+        workdir.append_metrics(self.work_dir, record | finite)
+
+    def _save(self, progress: Progress, step: int, began: float) -> None:
+        wall = np.asarray(time.perf_counter() - began)
+        self.checkpoints.save(step, progress._replace(wall=wall))
+
+    def _stop(self, progress: Progress, step: int, began: float) -> None:
+        self._save(progress, step, began)
+        raise Interrupted(
+            f"Stopped at step {step} of {self.total}; the same command goes on from there "
+            f"({self.work_dir})."
+        )
+
+    def _sum_up(self, progress: Progress, began: float) -> dict[str, Any]:
+        config, best = self.config, progress.best
+        alive = np.asarray(progress.state.alive)
+        test = Evaluator(self.model, self.corpus.test, config).report(best.params)
+        final = self.valid.report(progress.state.params)
+        self._record(self.total, int(-(-self.total // self.steps_per_epoch)), "test", test)
+
+        def over_seeds(values):
+            return summary.statistics(
+                [v if a else None for v, a in zip(values, alive, strict=True)]
+            )
+
+        floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
+        results = {
+            "params": summary.count_params(jax.tree.map(lambda x: x[0], progress.state.params)),
+            "steps": self.total,
+            "final_valid_ppl": over_seeds(final["ppl"]),
+            "best_valid_ppl": over_seeds(np.asarray(best.ppl, np.float64)),
+            "best_valid_ppl_non_unk": over_seeds(np.asarray(best.ppl_non_unk, np.float64)),
+            "best_epoch": over_seeds(np.asarray(best.epoch, np.float64)),
+            "test_ppl": over_seeds(test["ppl"]),
+            "test_ppl_non_unk": over_seeds(test["ppl_non_unk"]),
+            "floor": floors,
+            "frozen": [
+                {"seed": seed, "step": int(step), "grad_norm": repr(float(norm))}
+                for seed, step, norm in zip(
+                    config.seeds, progress.died, progress.died_norm, strict=True
+                )
+                if step >= 0
+            ],
+            "corpus": dict(self.corpus.info),
+            "tokens_per_second": float(progress.tokens / max(float(progress.seconds), 1e-9)),
+            "wall_seconds": time.perf_counter() - began,
+        }
+        result = summary.build(config, results)
+        workdir.write_json(self.work_dir / "summary.json", result)
+        return result
+
+
+def _first_deaths(info: Any, died: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """The step and gradient norm at which each seed first was not finite; -1 and 0 if never."""
+    bad = ~info.finite
+    first = bad.argmax(axis=1)
+    norm = np.take_along_axis(info.grad_norm, first[:, None], axis=1)[:, 0].astype(np.float64)
+    now = bad.any(axis=1) & (died < 0)
+    return np.where(now, step + first, died), np.where(now, norm, 0.0)

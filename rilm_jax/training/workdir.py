@@ -1,0 +1,119 @@
+"""The files of a run: config.json, metrics.jsonl and summary.json, and who may write them."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rilm_jax import checkpoint
+from rilm_jax.config import RunConfig, to_flat
+from rilm_jax.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing guards against a second process there
+    fcntl = None
+
+FREE_TO_DIFFER = ("chunk_steps",)  # changes where a run can stop, not what it computes
+
+
+@contextlib.contextmanager
+def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
+    """Hold `workdir` for `config` alone: new, or left by the same configuration.
+
+    Raises:
+      InputError: it belongs to another configuration (the differing fields are named), holds other
+        files, is in use by another process, or cannot be written to.
+    """
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+        lock = open(workdir / ".lock", "a")  # noqa: SIM115 - held until the run ends
+    except OSError as error:
+        raise InputError(
+            f"{workdir} cannot be written to ({error.strerror}); choose another --workdir."
+        ) from error
+    with lock:
+        if fcntl:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise InputError(
+                    f"{workdir} is in use by another process; wait for it or choose another "
+                    "--workdir."
+                ) from None
+        _check_owner(workdir, config)
+        write_json(workdir / "config.json", to_flat(config))
+        yield
+
+
+def _check_owner(workdir: Path, config: RunConfig) -> None:
+    if not (workdir / "config.json").exists():
+        others = sorted(p.name for p in workdir.iterdir() if p.name != ".lock")
+        if others:
+            raise InputError(
+                f"{workdir} holds other files ({', '.join(others[:3])}) and no config.json; "
+                "choose an empty or new --workdir."
+            )
+        return
+    owner, mine = to_flat(checkpoint.read_config(workdir)), to_flat(config)
+    differing = [n for n in mine if owner[n] != mine[n] and n not in FREE_TO_DIFFER]
+    if differing:
+        listed = ", ".join(f"{n} ({owner[n]!r} there, {mine[n]!r} here)" for n in differing[:5])
+        more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
+        raise InputError(
+            f"{workdir} belongs to another configuration, which differs in {listed}{more}; "
+            "choose another --workdir."
+        )
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a whole file or nothing."""
+    half = path.with_name(path.name + ".part")
+    try:
+        half.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        os.replace(half, path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); make room and start the same command "
+            "again."
+        ) from error
+
+
+def read_summary(workdir: Path) -> dict[str, Any] | None:
+    """The summary of a finished run."""
+    path = workdir / "summary.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def append_metrics(workdir: Path, record: dict[str, Any]) -> None:
+    """One line more in metrics.jsonl, on the disk before this returns."""
+    try:
+        with open(workdir / "metrics.jsonl", "a") as file:
+            file.write(json.dumps(record, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(
+            f"{workdir / 'metrics.jsonl'} cannot be written ({error.strerror}); make room and "
+            "start the same command again."
+        ) from error
+
+
+def forget_metrics_after(workdir: Path, step: int) -> None:
+    """Drop the lines that a resumed run will write again, and a line that was cut off."""
+    path = workdir / "metrics.jsonl"
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text().splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line + "\n")
+        except (ValueError, KeyError):
+            break
+    half = path.with_name(path.name + ".part")
+    half.write_text("".join(kept))
+    os.replace(half, path)
