@@ -27,7 +27,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 from jax.typing import ArrayLike
 
 from rilm_jax.manifolds import _numerics as num
@@ -178,7 +178,9 @@ def expmap(x: ArrayLike, v: ArrayLike, c: Any) -> Array:
     """
     x, v, c = _args(c, x=x, v=v)
     gx = _safe_gap(x, c)
-    step = v / gx
+    # Far beyond the cap only the direction counts; a shorter vector keeps derivatives in range.
+    far = 1e3 * gx
+    step = v * lax.stop_gradient(far / jnp.maximum(jnp.sqrt(c * num.dot(v, v)), far)) / gx
     y, _ = _add(x, gx, *_exp0(step, num.sqnorm_and_gap(step, c)[0]), c)
     return _inside(y, num.sqnorm_and_gap(y, c)[0])
 
