@@ -44,6 +44,11 @@ def all_calls():
     yield from ((poincare, call) for call in {**CALLS, **BALL_CALLS}.values())
 
 
+def dtype_of(call, manifold, x, c):
+    """Of the result, without computing it; c keeps its Python or NumPy type."""
+    return jax.eval_shape(lambda: call(manifold, x, c)).dtype
+
+
 def curvatures():
     return [1, 1.0, np.float32(1), np.float64(1), np.int64(1), np.array(1.0), jnp.array(1.0)]
 
@@ -51,23 +56,23 @@ def curvatures():
 def test_results_have_the_dtype_of_the_points():
     for manifold, call in all_calls():
         for x in (np.array(X), np.array(X, np.float32), np.zeros((2, 3), int), X):
-            assert call(manifold, x, 1.0).dtype == jnp.float32
+            assert dtype_of(call, manifold, x, 1.0) == jnp.float32
     for c in curvatures():
-        assert poincare.sqdist(np.array(X), np.array(X), c).dtype == jnp.float32
+        assert dtype_of(CALLS["sqdist"], poincare, np.array(X), c) == jnp.float32
+    assert poincare.sqdist(np.array(X), np.array(X), np.float64(1)).dtype == jnp.float32
 
 
 def test_curvature_never_promotes_in_64_bit_mode(x64):
     for manifold, call in all_calls():
         for dtype in (np.float32, np.float64):
             x = np.array(X, dtype)
-            assert call(manifold, x, 1.0).dtype == dtype
-            assert (
-                jax.eval_shape(lambda x, c, f=call, m=manifold: f(m, x, c), x, 1.0).dtype == dtype
-            )
-        assert call(manifold, np.zeros((2, 3), int), 1.0).dtype == np.float64
+            for c in (1, np.float64(1), jnp.array(1.0)):
+                assert dtype_of(call, manifold, x, c) == dtype
+            traced = jax.eval_shape(lambda x, c, f=call, m=manifold: f(m, x, c), x, 1.0)
+            assert traced.dtype == dtype
+        assert dtype_of(call, manifold, np.zeros((2, 3), int), 1.0) == np.float64
     x = np.array(X, np.float32)
-    for c in curvatures():
-        assert poincare.sqdist(x, x, c).dtype == np.float32
+    assert poincare.sqdist(x, x, np.float64(1)).dtype == np.float32
     assert poincare.sqdist(x, x.astype(np.float64), 1.0).dtype == np.float64
 
 
@@ -112,7 +117,8 @@ def test_no_rows_and_leading_axes_of_pairs():
         assert manifold.sqdist(jnp.zeros((0, 3)), jnp.zeros((0, 3)), 1.0).shape == (0,)
         for exact in (False, True):
             xs, ys = jnp.full((2, 4, 3), 0.1), jnp.full((5, 3), -0.1)
-            assert manifold.pairwise_sqdist(xs, ys, 1.0, exact=exact).shape == (2, 4, 5)
+            table = jax.jit(manifold.pairwise_sqdist, static_argnames="exact")
+            assert table(xs, ys, 1.0, exact=exact).shape == (2, 4, 5)
 
 
 def test_flat_space_ignores_the_curvature():

@@ -1,5 +1,7 @@
 """The ball's operations: small inputs that have gone wrong elsewhere, and the laws they obey."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +28,17 @@ OPERATIONS = {
 }
 
 
+def compile_all(manifold):
+    """Every function compiled as a whole, which is faster here than one operation at a time."""
+    functions = {n: f for n, f in vars(manifold).items() if isinstance(f, types.FunctionType)}
+    return types.SimpleNamespace(
+        **{n: jax.jit(f) for n, f in functions.items() if not n.startswith("_")}
+    )
+
+
+compiled, compiled_flat = compile_all(poincare), compile_all(euclidean)
+
+
 def ball(rng, shape, c=1.0, longest=1.5):
     """Points at |log_0| <= longest (in units of 1 / sqrt(c))."""
     v = rng.normal(size=shape)
@@ -44,13 +57,13 @@ def close(got, expected, tol=1e-5):
 
 def test_distance_of_a_point_to_itself_is_zero_with_zero_gradient():
     a = jnp.array([0.1, -0.2, 0.05, 0.0])
-    for distance in (poincare.sqdist, poincare.dist, euclidean.sqdist, euclidean.dist):
+    for distance in (compiled.sqdist, compiled.dist, compiled_flat.sqdist, compiled_flat.dist):
         value, gradients = jax.value_and_grad(distance, (0, 1))(a, a, 1.0)
         assert value == 0
         assert all((g == 0).all() for g in gradients)
 
 
-@pytest.mark.parametrize("function", [poincare.expmap0, poincare.logmap0])
+@pytest.mark.parametrize("function", [compiled.expmap0, compiled.logmap0])
 @pytest.mark.parametrize("jacobian", [jax.jacfwd, jax.jacrev])
 def test_jacobian_at_the_origin_is_the_identity(function, jacobian):
     first, second = jax.jit(jacobian(function)), jax.jit(jacobian(jacobian(function)))
@@ -62,9 +75,9 @@ def test_jacobian_at_the_origin_is_the_identity(function, jacobian):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda v: poincare.expmap0(v, 0.9).sum(),
-        lambda v: poincare.logmap0(0.9 * v, 0.9).sum(),
-        lambda v: poincare.sqdist(0.9 * v, jnp.array([0.01, 0.02]), 0.9),
+        lambda v: compiled.expmap0(v, 0.9).sum(),
+        lambda v: compiled.logmap0(0.9 * v, 0.9).sum(),
+        lambda v: compiled.sqdist(0.9 * v, jnp.array([0.01, 0.02]), 0.9),
     ],
     ids=["expmap0", "logmap0", "sqdist"],
 )
@@ -81,28 +94,28 @@ def test_derivatives_at_and_across_the_series_limit(f, x64):
 
 def test_length_stays_ordered_up_to_the_cap():
     lengths = jnp.array([4, 5, 6, 7, 7.9])
-    points = poincare.expmap0(lengths[:, None] * jnp.array([0.48, -0.6, 0.64]), 1.0)
-    assert (jnp.diff(jnp.linalg.norm(poincare.logmap0(points, 1.0), axis=-1)) > 0).all()
+    points = compiled.expmap0(lengths[:, None] * jnp.array([0.48, -0.6, 0.64]), 1.0)
+    assert (jnp.diff(jnp.linalg.norm(compiled.logmap0(points, 1.0), axis=-1)) > 0).all()
 
 
-@pytest.mark.parametrize("d", [1, 2, 17, 128])
+@pytest.mark.parametrize("d", [1, 2, 128])
 @pytest.mark.parametrize("c", [0.5, 1.0, 1.15, 2.0])
 def test_length_never_falls_past_the_cap(rng, d, c):
     direction = normal(rng, d)
     direction /= jnp.linalg.norm(direction)
     lengths = jnp.concatenate([jnp.arange(0, 7, 0.25), jnp.geomspace(7.5, 1e10, 40)]) / c**0.5
-    points = poincare.expmap0(lengths[:, None] * direction, c)
-    back = np.linalg.norm(np.asarray(poincare.logmap0(points, c), np.float64), axis=-1)
+    points = compiled.expmap0(lengths[:, None] * direction, c)
+    back = np.linalg.norm(np.asarray(compiled.logmap0(points, c), np.float64), axis=-1)
     assert (np.diff(back) >= -1e-6 * back[1:]).all()
     np.testing.assert_allclose(back[-40:], 7.4 / c**0.5, rtol=1e-5)
 
 
 def test_a_long_vector_lands_inside_the_ball():
     v = 1e3 * jnp.ones(6)
-    point = poincare.expmap0(v, 1.0)
+    point = compiled.expmap0(v, 1.0)
     assert jnp.linalg.norm(point) < 1
-    assert jnp.isfinite(poincare.logmap0(point, 1.0)).all()
-    back = jax.grad(lambda v: poincare.logmap0(poincare.expmap0(v, 1.0), 1.0).sum())(v)
+    assert jnp.isfinite(compiled.logmap0(point, 1.0)).all()
+    back = jax.grad(lambda v: compiled.logmap0(compiled.expmap0(v, 1.0), 1.0).sum())(v)
     assert jnp.isfinite(back).all()
 
 
@@ -110,7 +123,7 @@ def test_a_long_vector_lands_inside_the_ball():
 def test_distance_from_a_far_point_is_finite(c):
     v, e = jnp.array([6.0, -8.0, 0.0]), jnp.array([0.02, 0.01, -0.05])
     value, gradients = jax.value_and_grad(
-        lambda v, e, c: poincare.sqdist(poincare.expmap0(v, c), e, c), (0, 1, 2)
+        lambda v, e, c: compiled.sqdist(compiled.expmap0(v, c), e, c), (0, 1, 2)
     )(v, e, float(c))
     assert jnp.isfinite(value) and value > 0
     assert all(jnp.isfinite(g).all() for g in gradients)
@@ -118,10 +131,10 @@ def test_distance_from_a_far_point_is_finite(c):
 
 def test_adding_and_transporting_nothing(rng):
     h, zero = ball(rng, (16,)), jnp.zeros(16)
-    added = lambda h, v: poincare.mobius_add(h, poincare.expmap0(v, 1.0), 1.0)  # noqa: E731
+    added = lambda h, v: compiled.mobius_add(h, compiled.expmap0(v, 1.0), 1.0)  # noqa: E731
     np.testing.assert_array_equal(added(h, zero), h)
-    np.testing.assert_array_equal(poincare.ptransp0(h, zero, 1.0), zero)
-    for f in (added, lambda h, v: poincare.ptransp0(h, v, 1.0)):
+    np.testing.assert_array_equal(compiled.ptransp0(h, zero, 1.0), zero)
+    for f in (added, lambda h, v: compiled.ptransp0(h, v, 1.0)):
         assert all(jnp.isfinite(j).all() for j in jax.jacrev(f, (0, 1))(h, zero))
 
 
@@ -129,7 +142,7 @@ def test_a_tiny_distance_keeps_its_digits():
     # In one dimension, symmetric about 0: delta = 4 r^2 / (1 - r^2)^2 = 1e-9.
     r = (np.sqrt(1 + 1e-9) - 1) / np.sqrt(1e-9)
     x = jnp.array([r], jnp.float32)
-    value, gradient = jax.value_and_grad(poincare.dist)(x, -x, 1.0)
+    value, gradient = jax.value_and_grad(compiled.dist)(x, -x, 1.0)
     np.testing.assert_allclose(value, 6.3245553e-05, rtol=1e-6)
     assert jnp.isfinite(gradient).all()
 
@@ -138,12 +151,12 @@ def check_unit_speed(rng, dtype, tolerance):
     t = jnp.asarray([0.1, 0.2, 0.5, 1, 2, 3, 4, 5], dtype)[:, None, None]
     x = ball(rng, (64, 3)).astype(dtype)
     v = jnp.asarray(rng.normal(size=(64, 3)), dtype)
-    v = v / (poincare.conformal_factor(x, 1.0) * jnp.linalg.norm(v, axis=-1, keepdims=True))
-    y = poincare.expmap(x, t * v, 1.0)
-    inside = jnp.linalg.norm(poincare.logmap0(y, 1.0), axis=-1) <= 4
+    v = v / (compiled.conformal_factor(x, 1.0) * jnp.linalg.norm(v, axis=-1, keepdims=True))
+    y = compiled.expmap(x, t * v, 1.0)
+    inside = jnp.linalg.norm(compiled.logmap0(y, 1.0), axis=-1) <= 4
     assert y.dtype == dtype
     assert inside.mean() > 0.9
-    error = jnp.where(inside, jnp.abs(poincare.dist(x, y, 1.0) / t[..., 0] - 1), 0)
+    error = jnp.where(inside, jnp.abs(compiled.dist(x, y, 1.0) / t[..., 0] - 1), 0)
     assert error.max() <= tolerance
 
 
@@ -162,21 +175,23 @@ def test_results_stay_in_the_ball(rng, c, d):
     y = y.at[:8].set(-x[:8]).at[8:16].set(x[8:16])
     v = normal(rng, 64, d) * 10 ** jnp.asarray(rng.uniform(-3, 6, (64, 1)), jnp.float32)
     results = {
-        "expmap": poincare.expmap(x, v, c),
-        "expmap0": poincare.expmap0(v, c),
-        "mobius_add": poincare.mobius_add(x, y, c),
-        "mobius_scalar_mul": poincare.mobius_scalar_mul(3.0, x, c),
-        "geodesic": poincare.geodesic(0.3, x, y, c),
-        "project": poincare.project(v, c),
-        "translate0": poincare.translate0(x, poincare.gap(x, c), v, c)[0],
+        "expmap": compiled.expmap(x, v, c),
+        "expmap0": compiled.expmap0(v, c),
+        "mobius_add": compiled.mobius_add(x, y, c),
+        "mobius_scalar_mul": compiled.mobius_scalar_mul(3.0, x, c),
+        "geodesic": compiled.geodesic(0.3, x, y, c),
+        "project": compiled.project(v, c),
+        "translate0": compiled.translate0(x, compiled.gap(x, c), v, c)[0],
     }
     for name, point in results.items():
         radius = np.sqrt(c) * np.linalg.norm(np.asarray(point, np.float64), axis=-1)
         assert (radius < 1).all(), name
 
 
-@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((2, 5, 1, 3), (4, 3))])
-@pytest.mark.parametrize("manifold", [poincare, euclidean])
+@pytest.mark.parametrize(
+    "shapes", [((2, 3), (3,)), pytest.param(((2, 5, 1, 3), (4, 3)), marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("manifold", [compiled, compiled_flat])
 def test_leading_axes_broadcast(rng, manifold, shapes):
     x, y = (ball(rng, shape) for shape in shapes)
     v = 0.3 * normal(rng, *shapes[1])
@@ -199,32 +214,32 @@ def test_times_and_factors_broadcast(rng):
     x, y = ball(rng, (2, 4, 3))
     t = jnp.array([0.0, 0.3, 1.0])[:, None, None]
     for row, time in enumerate([0.0, 0.3, 1.0]):
-        close(poincare.geodesic(t, x, y, 0.7)[row], poincare.geodesic(time, x, y, 0.7), 1e-6)
-        scaled = poincare.mobius_scalar_mul(t, x, 0.7)[row]
-        close(scaled, poincare.mobius_scalar_mul(time, x, 0.7), 1e-6)
+        close(compiled.geodesic(t, x, y, 0.7)[row], compiled.geodesic(time, x, y, 0.7), 1e-6)
+        scaled = compiled.mobius_scalar_mul(t, x, 0.7)[row]
+        close(scaled, compiled.mobius_scalar_mul(time, x, 0.7), 1e-6)
 
 
 def test_project_leaves_inner_rows_bitwise_alone():
     x = jnp.array([[-0.5, 0.2], [2.0, 0.0]])
-    got = poincare.project(x, 1.0)
+    got = compiled.project(x, 1.0)
     np.testing.assert_array_equal(got[0], x[0])
     np.testing.assert_allclose(got[1], [1 - 4e-3, 0], rtol=1e-6)
-    gradient = jax.grad(lambda x: (poincare.project(x, 1.0) @ jnp.array([1.0, 1.0])).sum())(x)
+    gradient = jax.grad(lambda x: (compiled.project(x, 1.0) @ jnp.array([1.0, 1.0])).sum())(x)
     np.testing.assert_allclose(gradient, [[1, 1], [0, 0.498]], atol=1e-6)
 
 
 @pytest.mark.parametrize("c", [0.3, 1.0, 5.0])
 def test_project_is_idempotent_bitwise(rng, c):
-    once = poincare.project(normal(rng, 500, 64), c)
-    np.testing.assert_array_equal(poincare.project(once, c), once)
-    length = jnp.linalg.norm(poincare.logmap0(once, c), axis=-1) * c**0.5
+    once = compiled.project(normal(rng, 500, 64), c)
+    np.testing.assert_array_equal(compiled.project(once, c), once)
+    length = jnp.linalg.norm(compiled.logmap0(once, c), axis=-1) * c**0.5
     assert length.max() < 3.11
 
 
 def test_only_the_zero_row_maps_to_zero(rng):
     v = normal(rng, 2665, 128).at[1234].set(0)
-    point = jax.jit(poincare.expmap0)(v, 1.0)
-    back = jax.jit(poincare.logmap0)(point, 1.0)
+    point = jax.jit(compiled.expmap0)(v, 1.0)
+    back = jax.jit(compiled.logmap0)(point, 1.0)
     for image in (point, back):
         np.testing.assert_array_equal(np.flatnonzero((image == 0).all(-1)), [1234])
 
@@ -237,12 +252,12 @@ def test_curvature_is_an_argument_not_a_constant(rng):
     def f(x, y, c):
         nonlocal traces
         traces += 1
-        return poincare.sqdist(x, poincare.mobius_add(x, y, c), c)
+        return compiled.sqdist(x, compiled.mobius_add(x, y, c), c)
 
     f(x, y, 1.0)
     half = f(x, y, 0.5)
     assert traces == 1
-    close(half, poincare.sqdist(x, poincare.mobius_add(x, y, 0.5), 0.5), 1e-6)
+    close(half, compiled.sqdist(x, compiled.mobius_add(x, y, 0.5), 0.5), 1e-6)
 
 
 @pytest.mark.parametrize("c", CURVATURES)
@@ -250,9 +265,9 @@ def test_curvature_is_a_change_of_unit(rng, c):
     x, y = ball(rng, (2, 32, 5), c)
     v = normal(rng, 32, 5)
     root = np.float32(np.sqrt(c))
-    close(poincare.dist(x, y, c), poincare.dist(root * x, root * y, 1.0) / root)
+    close(compiled.dist(x, y, c), compiled.dist(root * x, root * y, 1.0) / root)
     for name in ("expmap", "logmap", "mobius_add", "geodesic"):
-        f, second = getattr(poincare, name), v if name == "expmap" else y
+        f, second = getattr(compiled, name), v if name == "expmap" else y
         t = (0.3,) if name == "geodesic" else ()
         close(f(*t, x, second, c), f(*t, root * x, root * second, 1.0) / root)
 
@@ -261,7 +276,7 @@ def test_a_bad_row_does_not_touch_its_neighbours(rng):
     x, y = (ball(rng, (5, 8), longest=2.0) for _ in range(2))
     x = x.at[3].multiply(0.9999 / jnp.linalg.norm(x[3]))
     y = y.at[1].set(x[1])
-    gradient = jax.grad(poincare.sqdist, (0, 1))
+    gradient = jax.grad(compiled.sqdist, (0, 1))
     together = jax.vmap(gradient, (0, 0, None))(x, y, 1.0)
     for row in range(5):
         alone = gradient(x[row], y[row], 1.0)
@@ -276,16 +291,16 @@ def test_gyrogroup_laws(rng, c):
     v = normal(rng, 64, 6)
 
     def add(x, y):
-        return poincare.mobius_add(x, y, c)
+        return compiled.mobius_add(x, y, c)
 
     close(add(-a, add(a, b)), b, 2e-5)
     np.testing.assert_array_equal(add(a, -a), jnp.zeros_like(a))
-    close(add(a, add(b, p)), add(add(a, b), poincare.gyration(a, b, p, c)), 5e-5)
-    close(poincare.gyration(a, b, p, c), add(-add(a, b), add(a, add(b, p))), 5e-5)
-    turned = poincare.gyration(a, b, v, c)
+    close(add(a, add(b, p)), add(add(a, b), compiled.gyration(a, b, p, c)), 5e-5)
+    close(compiled.gyration(a, b, p, c), add(-add(a, b), add(a, add(b, p))), 5e-5)
+    turned = compiled.gyration(a, b, v, c)
     close(jnp.linalg.norm(turned, axis=-1), jnp.linalg.norm(v, axis=-1))
-    close(poincare.gyration(b, a, turned, c), v)
-    close(poincare.mobius_scalar_mul(3, a, c), add(a, add(a, a)), 2e-5)
+    close(compiled.gyration(b, a, turned, c), v)
+    close(compiled.mobius_scalar_mul(3, a, c), add(a, add(a, a)), 2e-5)
     p, q, denominator = _mobius_parts(a, b, c)
     close(add(a, b), (p * a + q * b) / denominator)
 
@@ -299,49 +314,57 @@ def _mobius_parts(a, b, c):
 def test_exp_log_geodesic_and_transport_agree(rng, c):
     x, y = ball(rng, (2, 64, 6), c)
     v, w = normal(rng, 2, 64, 6) / np.sqrt(c)
-    step = 0.5 * poincare.gap(x, c) * v
-    close(poincare.logmap(x, poincare.expmap(x, step, c), c), step, 5e-5)
-    close(poincare.expmap(x, poincare.logmap(x, y, c), c), y, 2e-5)
-    close(poincare.logmap0(poincare.expmap0(v, c), c), v, 1e-4)
-    close(poincare.expmap(jnp.zeros(6), v, c), poincare.expmap0(v, c), 1e-6)
-    close(poincare.logmap(jnp.zeros(6), y, c), poincare.logmap0(y, c), 1e-6)
-    length = jnp.linalg.norm(poincare.logmap(x, y, c), axis=-1)
-    close(poincare.conformal_factor(x, c)[..., 0] * length, poincare.dist(x, y, c), 2e-5)
+    step = 0.5 * compiled.gap(x, c) * v
+    close(compiled.logmap(x, compiled.expmap(x, step, c), c), step, 5e-5)
+    close(compiled.expmap(x, compiled.logmap(x, y, c), c), y, 2e-5)
+    close(compiled.logmap0(compiled.expmap0(v, c), c), v, 1e-4)
+    close(compiled.expmap(jnp.zeros(6), v, c), compiled.expmap0(v, c), 1e-6)
+    close(compiled.logmap(jnp.zeros(6), y, c), compiled.logmap0(y, c), 1e-6)
+    length = jnp.linalg.norm(compiled.logmap(x, y, c), axis=-1)
+    close(compiled.conformal_factor(x, c)[..., 0] * length, compiled.dist(x, y, c), 2e-5)
 
-    np.testing.assert_array_equal(poincare.geodesic(0, x, y, c), x)
-    np.testing.assert_array_equal(poincare.geodesic(1, x, y, c), y)
+    np.testing.assert_array_equal(compiled.geodesic(0, x, y, c), x)
+    np.testing.assert_array_equal(compiled.geodesic(1, x, y, c), y)
     for t in (0.25, 0.5, 0.75):
-        point = poincare.geodesic(t, x, y, c)
-        close(poincare.dist(x, point, c), t * poincare.dist(x, y, c), 5e-5)
+        point = compiled.geodesic(t, x, y, c)
+        close(compiled.dist(x, point, c), t * compiled.dist(x, y, c), 5e-5)
 
-    moved, moved_w = (poincare.ptransp(x, y, u, c) for u in (v, w))
-    inner = poincare.conformal_factor(x, c)[..., 0] ** 2 * (v * w).sum(-1)
-    close(poincare.conformal_factor(y, c)[..., 0] ** 2 * (moved * moved_w).sum(-1), inner, 1e-4)
-    close(poincare.ptransp(y, x, moved, c), v)
-    close(poincare.ptransp(jnp.zeros(6), y, v, c), poincare.ptransp0(y, v, c), 1e-6)
+    moved, moved_w = (compiled.ptransp(x, y, u, c) for u in (v, w))
+    inner = compiled.conformal_factor(x, c)[..., 0] ** 2 * (v * w).sum(-1)
+    close(compiled.conformal_factor(y, c)[..., 0] ** 2 * (moved * moved_w).sum(-1), inner, 1e-4)
+    close(compiled.ptransp(y, x, moved, c), v)
+    close(compiled.ptransp(jnp.zeros(6), y, v, c), compiled.ptransp0(y, v, c), 1e-6)
     # A geodesic's velocity is parallel along it.
-    velocity = poincare.ptransp(x, y, poincare.logmap(x, y, c), c)
-    close(velocity, -poincare.logmap(y, x, c), 5e-5)
+    velocity = compiled.ptransp(x, y, compiled.logmap(x, y, c), c)
+    close(velocity, -compiled.logmap(y, x, c), 5e-5)
 
 
 @pytest.mark.parametrize("c", [1e-12, 1e-6])
 def test_the_flat_limit(rng, c):
     x, y, v = normal(rng, 3, 16, 4)
     tolerance = 1e-6 if c == 1e-12 else 1e-4
-    close(poincare.dist(x, y, c), 2 * euclidean.dist(x, y, c), tolerance)
-    close(poincare.sqdist(x, y, c), 4 * euclidean.sqdist(x, y, c), tolerance)
-    close(poincare.pairwise_sqdist(x, y, c), 4 * euclidean.pairwise_sqdist(x, y, c), tolerance)
+    close(compiled.dist(x, y, c), 2 * compiled_flat.dist(x, y, c), tolerance)
+    close(compiled.sqdist(x, y, c), 4 * compiled_flat.sqdist(x, y, c), tolerance)
+    close(compiled.pairwise_sqdist(x, y, c), 4 * compiled_flat.pairwise_sqdist(x, y, c), tolerance)
     for name in ("expmap", "logmap", "expmap0", "logmap0", "ptransp", "ptransp0", "project"):
         points = ({"x": x, "y": y, "v": v}[k] for k in OPERATIONS[name])
         arguments = (*points, c)
-        close(getattr(poincare, name)(*arguments), getattr(euclidean, name)(*arguments), tolerance)
-    close(poincare.mobius_add(x, y, c), x + y, tolerance)
-    slope = jax.grad(lambda c: poincare.sqdist(x[0], y[0], c))(c)  # d/dc = 4 s (|x|^2+|y|^2 - s/3)
+        close(
+            getattr(compiled, name)(*arguments), getattr(compiled_flat, name)(*arguments), tolerance
+        )
+    close(compiled.mobius_add(x, y, c), x + y, tolerance)
+    slope = jax.grad(lambda c: compiled.sqdist(x[0], y[0], c))(c)  # d/dc = 4 s (|x|^2+|y|^2 - s/3)
     s, squares = ((x[0] - y[0]) ** 2).sum(), (x[0] ** 2 + y[0] ** 2).sum()
     np.testing.assert_allclose(slope, 4 * s * (squares - s / 3), rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        n if n in ("expmap0", "logmap", "sqdist") else pytest.param(n, marks=pytest.mark.slow)
+        for n in OPERATIONS
+    ],
+)
 def test_jit_and_vmap_change_nothing(rng, name):
     x, y = ball(rng, (2, 6, 5), 0.8)
     v = normal(rng, 6, 5)
@@ -355,20 +378,11 @@ def test_jit_and_vmap_change_nothing(rng, name):
 def test_one_curvature_a_row_under_vmap(rng):
     x, y = ball(rng, (2, 3, 5), 4.0)
     c = jnp.array([0.1, 1.0, 4.0])
-    rows = [poincare.sqdist(x[i], y[i], float(c[i])) for i in range(3)]
-    close(jax.vmap(poincare.sqdist)(x, y, c), jnp.stack(rows), 1e-6)
+    rows = [compiled.sqdist(x[i], y[i], float(c[i])) for i in range(3)]
+    close(jax.vmap(compiled.sqdist)(x, y, c), jnp.stack(rows), 1e-6)
 
 
-@pytest.mark.parametrize("c", CURVATURES)
-def test_translate0_is_addition_with_its_gap(rng, c):
-    h = ball(rng, (64, 8), c, longest=3.0)
-    v = 0.5 * normal(rng, 64, 8) / np.sqrt(c)
-    moved, gap = poincare.translate0(h, poincare.gap(h, c), v, c)
-    expected = poincare.mobius_add(h, poincare.expmap0(v, c), c)
-    close(moved, expected, 1e-6)
-    np.testing.assert_allclose(gap, poincare.gap(expected, c), rtol=1e-3)
-    close(poincare.logmap0_with_gap(moved, gap, c), poincare.logmap0(moved, c), 2e-3)
-
+def test_translate0_is_addition_with_its_gap(rng):
     def carried(h, v, c):
         return poincare.logmap0_with_gap(*poincare.translate0(h, poincare.gap(h, c), v, c), c).sum()
 
@@ -376,10 +390,15 @@ def test_translate0_is_addition_with_its_gap(rng, c):
         total = poincare.mobius_add(h, poincare.expmap0(v, c), c)
         return poincare.logmap0(total, c).sum()
 
-    h = ball(rng, (64, 8), c)
-    for got, wanted in zip(
-        jax.jit(jax.grad(carried, (0, 1, 2)))(h, v, c),
-        jax.jit(jax.grad(direct, (0, 1, 2)))(h, v, c),
-        strict=True,
-    ):
-        np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-3 * jnp.abs(wanted).max())
+    slopes = [jax.jit(jax.grad(f, (0, 1, 2))) for f in (carried, direct)]
+    for c in CURVATURES:
+        h = ball(rng, (64, 8), c, longest=3.0)
+        v = 0.5 * normal(rng, 64, 8) / np.sqrt(c)
+        moved, gap = compiled.translate0(h, compiled.gap(h, c), v, c)
+        expected = compiled.mobius_add(h, compiled.expmap0(v, c), c)
+        close(moved, expected, 1e-6)
+        np.testing.assert_allclose(gap, compiled.gap(expected, c), rtol=1e-3)
+        close(compiled.logmap0_with_gap(moved, gap, c), compiled.logmap0(moved, c), 2e-3)
+        h = ball(rng, (64, 8), c)
+        for got, wanted in zip(*(slope(h, v, c) for slope in slopes), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-3 * jnp.abs(wanted).max())
