@@ -12,17 +12,19 @@ if __name__ == "__main__":
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from absl import app, flags
+from absl import app, flags, logging
 from ml_collections import ConfigDict, config_dict
 
 from rilm_jax import config, recipes
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
+from rilm_jax.results import spread
 
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -51,6 +53,8 @@ def run(
     """
 
     def flushed(_: Sequence[str]) -> None:
+        if not flags.FLAGS["verbosity"].present:  # Orbax tells twenty lines a checkpoint
+            logging.set_verbosity(logging.ERROR)
         main()
         sys.stdout.flush()  # so that a closed pipe shows here and not at the interpreter's exit
 
@@ -143,6 +147,39 @@ def default_workdir(flag: str = "config") -> Path:
     return Path("runs", Path(path).stem, recipes.name(string or recipes.DEFAULT))
 
 
+def required(flag: flags.FlagHolder, example: str) -> str:
+    """The value of a flag that has no default.
+
+    Raises:
+      InputError: it was not given.
+    """
+    if not flag.value:
+        raise InputError(f"--{flag.name} is missing; give one, e.g. --{flag.name}={example}.")
+    return flag.value
+
+
+def command(launcher: str, flag: str = "config") -> str:
+    """The command line that repeats this run on any machine: for the record.
+
+    Folders (`--workdir`, `--data_dir`) are of this machine and so left out.
+
+    Args:
+      launcher: the program, e.g. "experiments/train.py".
+      flag: the name of the configuration's flag.
+    """
+    parts = ["python", launcher]
+    config_flag = _config_flag(flag)
+    if config_flag.present:
+        path, colon, string = config_flag.config_filename.partition(":")
+        if Path(path).parent.parts[-2:] == ("experiments", "configs"):
+            path = f"experiments/configs/{Path(path).name}"
+        parts.append(f"--{flag}={path}{colon}{string}")
+    for field, value in config_flag.override_values.items():
+        text = "+".join(map(str, value)) if isinstance(value, tuple) else value
+        parts.append(f"--{flag}.{field}={text}")
+    return shlex.join(parts)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A plain table of at most 80 columns: the first column to the left, the others to the right.
 
@@ -189,13 +226,27 @@ def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     return table(header, rows)
 
 
-def spread(score: Mapping[str, Any]) -> str:
-    """`{per_seed, mean, std}` as `mean +- std`, or the mean alone where there is one seed."""
-    if score["mean"] is None:
-        return "-"
-    if len(score["per_seed"]) < 2 or score["std"] is None:
-        return f"{score['mean']:.2f}"
-    return f"{score['mean']:.2f} +- {score['std']:.2f}"
+def candidates_table(number: int, drawn: str, radius: float, candidates: Any) -> str:
+    """What one word was drawn from: a line on the context, and a line a candidate.
+
+    Args:
+      number: which word of the text it is, from 1.
+      drawn: the word.
+      radius: of the context.
+      candidates: `rilm_jax.analysis.Candidates`.
+    """
+    distances = candidates.distance
+    if distances is None:
+        distances = [None] * len(candidates.words)
+    rows = [
+        [f"{'>' if word == drawn else ' '} {word}", f"{p:.4f}", d and f"{d:.3f}", f"{r:.3f}"]
+        for word, p, d, r in zip(
+            candidates.words, candidates.probability, distances, candidates.radius, strict=True
+        )
+    ]
+    rows = [[cell or "-" for cell in row] for row in rows]
+    title = f"word {number} (context radius {radius:.3f})"
+    return table([title, "probability", "distance", "radius"], rows)
 
 
 def _config_flag(name: str) -> Any:

@@ -67,18 +67,18 @@ def word_inputs(params: Params, tangents: jax.Array) -> jax.Array:
 
 
 def apply(params: Params, kind: str, v_h: jax.Array, inputs: jax.Array) -> jax.Array:
-    """phi(v_h, v_e) [B, d] from v_h [B, d] and the words' half [B, m d]."""
+    """phi(v_h, v_e) [..., d] from v_h [..., d] and the words' half [..., m d]."""
     d = v_h.shape[-1]
     mapped = jnp.matmul(v_h, params["W_h"], precision="highest") + inputs
     if kind == "gated":
-        return jax.nn.sigmoid(mapped[:, d:]) * (jnp.tanh(mapped[:, :d]) - v_h)
+        return jax.nn.sigmoid(mapped[..., d:]) * (jnp.tanh(mapped[..., :d]) - v_h)
     return _spline(params["spline"], mapped) if kind == "spline" else jnp.tanh(mapped)
 
 
 def _spline(coefficients: jax.Array, x: jax.Array) -> jax.Array:
     """A cubic B-spline a unit on uniform knots over [-3, 3], continued along its end tangents.
 
-    `coefficients` [d, 15], x [B, d]. Summing all basis functions costs less here than a gather.
+    `coefficients` [d, 15], x [..., d]. Summing all basis functions costs less here than a gather.
     """
     width = 2 * SPLINE_EDGE / SPLINE_CELLS
     inside = jnp.clip(x, -SPLINE_EDGE, SPLINE_EDGE)

@@ -21,7 +21,7 @@ TEXTBOOK_EPS = 1e-5
 
 
 class Moves(NamedTuple):
-    """`log`: (h, c) -> log_0 h, [B, d]. `step`: (h, phi [B, d], c) -> h'."""
+    """`log`: (h, c) -> log_0 h, [..., d]. `step`: (h, phi [..., d], c) -> h'."""
 
     log: Callable[[Points, jax.Array], jax.Array]
     step: Callable[[Points, jax.Array, jax.Array], Points]

@@ -9,7 +9,7 @@ Language Modeling via Geodesic Decoding".
 import jax
 import jax.numpy as jnp
 
-from rilm_jax.backbones import composition, dropout, moves
+from rilm_jax.backbones import composition, dropout, moves, truncation
 from rilm_jax.backbones.base import Backbone, Params
 from rilm_jax.config import ModelConfig
 from rilm_jax.embedding import Points, Table, with_gap
@@ -59,20 +59,18 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
         if masks.words is not None:
             # A dropped word is read as the origin: its half of the map is the bias alone.
             inputs = jnp.where(masks.words[..., None], inputs, phi["b"])
-        by_time = (inputs, mask[..., None] > 0) if mask is not None else (inputs,)
+        by_time = (inputs, None if mask is None else mask[..., None] > 0)
         by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
 
-        def one_step(state: Points, at_t) -> tuple[Points, Points]:
-            t, (inputs, *kept) = at_t
-            if k:
-                state = _cut((t > 0) & (t % k == 0), state)
+        def one_step(state: Points, at_t) -> Points:
+            inputs, kept = at_t
             v = dropout.apply(masks.state, log(state, c))
             moved = step(state, composition.apply(phi, config.composition, v, inputs), c)
-            if kept:
-                moved = jax.tree.map(lambda new, old: jnp.where(kept[0], new, old), moved, state)
-            return moved, moved
+            if kept is None:
+                return moved
+            return jax.tree.map(lambda new, old: jnp.where(kept, new, old), moved, state)
 
-        carry, visited = jax.lax.scan(one_step, carry, (jnp.arange(tokens.shape[1]), by_time))
+        visited, carry = truncation.scan(one_step, carry, by_time, k)
         visited = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), visited)
         if masks.output is not None:
             v = dropout.apply(masks.output[:, None], log(visited, c))
@@ -80,7 +78,3 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
         return visited, carry
 
     return Backbone(config.dim, True, init, project, prepare, initial_carry, states)
-
-
-def _cut(here: jax.Array, state: Points) -> Points:
-    return jax.tree.map(lambda x: jnp.where(here, jax.lax.stop_gradient(x), x), state)

@@ -63,7 +63,6 @@ def nll(link: Link, queries: jax.Array, keys: Keys, targets: jax.Array) -> jax.A
     return jax.lax.map(one_block, _blocks((queries, targets), size)).reshape(-1)[:n]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def loss(
     link: Link, queries: jax.Array, keys: Keys, targets: jax.Array, weights: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -79,8 +78,12 @@ def loss(
     Returns:
       (weighted sum, plain sum over the states that count), both scalars.
     """
-    per_state = nll(link, queries, keys, targets)
-    return _sums(per_state, weights)
+    return _loss(link, queries, keys, targets, weights)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _loss(link, queries, keys, targets, weights):
+    return _sums(nll(link, queries, keys, targets), weights)
 
 
 def _sums(per_state, weights):
@@ -146,7 +149,7 @@ def _loss_backward(link, residuals, cotangents):
     return d_queries, d_keys, np.zeros(targets_shape, jax.dtypes.float0), jnp.zeros_like(weights)
 
 
-loss.defvjp(_loss_forward, _loss_backward)
+_loss.defvjp(_loss_forward, _loss_backward)
 
 
 def _blocks(arrays, size):

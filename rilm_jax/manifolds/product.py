@@ -92,10 +92,13 @@ def _ball_keys(y, gap, c):
 
 
 def _acosh_and_root(p):
-    """acosh(1 + 2p) and sqrt(p (1 + p)) for p >= 0, by one square root and one logarithm."""
-    p = jnp.maximum(p, 1e-12)
+    """acosh(1 + 2p) and sqrt(p (1 + p)) for p >= 0, by one square root and one logarithm.
+
+    Below 1e-8, where a product has lost its last digit, p counts as 1e-8.
+    """
+    p = jnp.maximum(p, 1e-8)
     root = jnp.sqrt(p * (1 + p))
-    return jnp.log1p(2 * (p + root)), root
+    return jnp.log(1 + 2 * (p + root)), root
 
 
 def _acosh_squared(p):

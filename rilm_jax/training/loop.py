@@ -70,6 +70,7 @@ def run(
     corpus: Corpus | None = None,
     data_dir: str | Path | None = None,
     download: bool = False,
+    record: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train all seeds of `config` and return the summary that is left in `work_dir`.
 
@@ -84,6 +85,7 @@ def run(
       corpus: prepared ids in place of `config.corpus`.
       data_dir: where the corpora lie; `RILM_DATA_DIR` when absent.
       download: fetch a missing corpus.
+      record: what else the summary is to say, JSON-ready, such as the command that was given.
 
     Returns:
       The summary.
@@ -104,7 +106,8 @@ def run(
         if finished is not None:
             return finished
         with Checkpoints(work_dir) as checkpoints, _Signals() as signals:
-            return _Run(config, model, corpus, work_dir, checkpoints, signals).go()
+            record = record or {}
+            return _Run(config, model, corpus, work_dir, checkpoints, signals, record).go()
 
 
 def _check_corpus(corpus: Corpus, config: RunConfig) -> None:
@@ -144,8 +147,8 @@ class _Signals:
 class _Run:
     """The loop over epochs and chunks of one run."""
 
-    def __init__(self, config, model, corpus, work_dir, checkpoints, signals):
-        self.config, self.model, self.corpus = config, model, corpus
+    def __init__(self, config, model, corpus, work_dir, checkpoints, signals, record):
+        self.config, self.model, self.corpus, self.record = config, model, corpus, record
         self.work_dir, self.checkpoints, self.signals = work_dir, checkpoints, signals
         self.seeds = jnp.asarray(config.seeds)
         if config.mode == "stream":
@@ -327,7 +330,7 @@ class _Run:
             "tokens_per_second": float(progress.tokens / max(float(progress.seconds), 1e-9)),
             "wall_seconds": time.perf_counter() - began,
         }
-        result = summary.build(config, results)
+        result = dict(self.record) | summary.build(config, results)
         workdir.write_json(self.work_dir / "summary.json", result)
         return result
 

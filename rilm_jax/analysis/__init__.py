@@ -1,0 +1,16 @@
+"""What a trained model has learned: where contexts and words lie, and what follows from it."""
+
+from rilm_jax.analysis.decoding import Candidates, candidates, top_k_words
+from rilm_jax.analysis.subspace import subspace_distance
+from rilm_jax.analysis.trajectory import Trajectory, place, radius, trajectory
+
+__all__ = [
+    "Candidates",
+    "Trajectory",
+    "candidates",
+    "place",
+    "radius",
+    "subspace_distance",
+    "top_k_words",
+    "trajectory",
+]

@@ -1,0 +1,123 @@
+"""A run that has been trained, opened for use: its model, parameters, vocabulary and tokeniser."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rilm_jax import checkpoint, data
+from rilm_jax import model as models
+from rilm_jax.config import RunConfig
+from rilm_jax.data import CORPORA, Corpus, Vocabulary, prepare, pydoc, sources
+from rilm_jax.data.loading import PYDOC
+from rilm_jax.errors import InputError
+from rilm_jax.model import LanguageModel
+
+
+class Trained(NamedTuple):
+    """What a work directory gives back.
+
+    Attributes:
+      config: the run's configuration.
+      model: its model.
+      params: leaves [S, ...] over the run's seeds, or of one seed where one was asked for.
+      corpus: the text it was trained on, as ids.
+    """
+
+    config: RunConfig
+    model: LanguageModel
+    params: Any
+    corpus: Corpus
+
+
+def load(
+    workdir: str | Path,
+    which: str = "best",
+    *,
+    seed: int | None = None,
+    data_dir: str | Path | None = None,
+) -> Trained:
+    """Open a run: `checkpoint.load`, and the corpus that its configuration names.
+
+    Args:
+      workdir: the run's work directory.
+      which: "best" (each seed at its best validation epoch) or "last".
+      seed: one of the run's seeds, or None for all of them.
+      data_dir: where the corpus lies; `RILM_DATA_DIR` when absent. For a run on a folder of your
+        own, that folder's present place.
+
+    Raises:
+      InputError: what `checkpoint.load` and `data.load` raise; or the corpus found is another text
+        than the run was trained on, so that its words would not be the model's.
+    """
+    workdir = Path(workdir)
+    model_config, params = checkpoint.load(workdir, which, seed)
+    config = checkpoint.read_config(workdir)
+    corpus = _corpus(config, data_dir)
+    _check_same_text(workdir, config, corpus)
+    return Trained(config, models.build(model_config), params, corpus)
+
+
+def load_seed(
+    workdir: str | Path,
+    which: str = "best",
+    *,
+    seed: int | None = None,
+    data_dir: str | Path | None = None,
+) -> Trained:
+    """`load` of one seed: the given one, or the run's first."""
+    if seed is None:
+        seed = checkpoint.read_config(Path(workdir)).seeds[0]
+    return load(workdir, which, seed=seed, data_dir=data_dir)
+
+
+def encode(corpus: str, vocab: Vocabulary, prompt: str) -> tuple[np.ndarray, list[str]]:
+    """Ids of a prompt, its lines parted by `<eos>`, and its words that are not in the vocabulary.
+
+    A prompt without words gives no ids.
+    """
+    ids: list[int] = []
+    unknown: dict[str, None] = {}
+    for number, line in enumerate(sources.lines(prompt)):
+        of_line = words(corpus, line)
+        ids += [vocab.eos] * bool(number) + vocab.encode(of_line).tolist()
+        unknown |= dict.fromkeys(word for word in of_line if word not in vocab)
+    return np.asarray(ids, np.int32), list(unknown)
+
+
+def words(corpus: str, line: str) -> list[str]:
+    """The words of one line, as the corpus of that name was split into words; without `<eos>`.
+
+    White space parts words, save in `pydoc`, whose text also has its punctuation cut off, and in
+    which a line without a letter, digit or underscore is no line (so: no words).
+    """
+    if corpus == PYDOC:
+        # A line alone is a topic alone, and the first topic belongs to `valid`.
+        return pydoc.split_topics({"line": line})["valid"].decode().split()
+    return list(prepare.tokens([line]))[:-1]
+
+
+def _corpus(config: RunConfig, data_dir: str | Path | None) -> Corpus:
+    name = config.corpus
+    if name not in (*CORPORA, PYDOC) and data_dir is not None:
+        return data.load(Path(data_dir), config.model.vocab_size)
+    return data.load(name, config.model.vocab_size, data_dir=data_dir)
+
+
+def _check_same_text(workdir: Path, config: RunConfig, corpus: Corpus) -> None:
+    path = workdir / "summary.json"  # absent while the run has not ended
+    if not path.exists():
+        return
+    try:
+        trained_on = json.loads(path.read_text())["corpus"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} cannot be read ({error}); restore it.") from error
+    if trained_on.get("sha256") == corpus.info.get("sha256"):
+        return
+    versions = [info.get("python") for info in (trained_on, corpus.info)]
+    hint = f" (of Python {versions[0]}, and this is {versions[1]})" if all(versions) else ""
+    raise InputError(
+        f"{workdir} was trained on another text of {config.corpus} than the one found here{hint}; "
+        "give the data it was trained on."
+    )
