@@ -57,10 +57,11 @@ def main() -> None:
 
     from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
 
+    record = {"command": commandline.command("experiments/train.py")}
     summaries = {}
     for workdir, run in runs.items():
         summaries[workdir.name] = training.run(
-            run, workdir, data_dir=_DATA_DIR.value, download=_DOWNLOAD.value
+            run, workdir, data_dir=_DATA_DIR.value, download=_DOWNLOAD.value, record=record
         )
     run = next(iter(runs.values()))
     print(

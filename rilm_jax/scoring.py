@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from rilm_jax.config import unknown_name
@@ -12,6 +13,7 @@ from rilm_jax.data.corpora import SPLITS
 from rilm_jax.data.loading import PYDOC
 from rilm_jax.errors import InputError
 from rilm_jax.metrics import UNK_ID, perplexity
+from rilm_jax.progress import bar
 from rilm_jax.trained import Trained, words
 from rilm_jax.training import Evaluator
 from rilm_jax.training.summary import statistics
@@ -80,7 +82,12 @@ def score_text(run: Trained, text: Text) -> Scores:
 
 def _score(run: Trained, ids: np.ndarray, **protocol: int) -> Scores:
     evaluator = Evaluator(run.model, ids, dataclasses.replace(run.config, **protocol))
-    return Scores(evaluator.targets, evaluator.nll(run.params))
+    seeds = range(len(run.config.seeds))
+    rows = [
+        evaluator.nll(jax.tree.map(lambda x, seed=seed: x[seed : seed + 1], run.params))
+        for seed in bar(len(seeds), "evaluating", "seed", iterable=seeds, delay=2)
+    ]
+    return Scores(evaluator.targets, np.concatenate(rows))
 
 
 def report(scores: Scores) -> dict[str, Any]:

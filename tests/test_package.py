@@ -22,8 +22,8 @@ LAYERS = (
     {"config", "embedding", "heads", "backbones"},
     {"model"},
     {"losses", "metrics", "ngram", "data"},
-    {"training", "checkpoint", "analysis"},
-    {"recipes", "commandline"},
+    {"training", "checkpoint", "analysis", "trained", "scoring", "generation"},
+    {"recipes", "results", "commandline"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FACADE = len(LAYERS)  # rilm_jax/__init__.py re-exports, so it stands above all that it re-exports

@@ -23,9 +23,9 @@ def runs(monkeypatch):
     """The calls of `rilm_jax.training.run`, which trains nothing here."""
     calls = []
 
-    def run(run, workdir, *, data_dir=None, download=False):
+    def run(run, workdir, *, data_dir=None, download=False, record=None):
         calls.append(types.SimpleNamespace(run=run, workdir=workdir, data_dir=data_dir))
-        calls[-1].download = download
+        calls[-1].download, calls[-1].record = download, record
         score = {"per_seed": [30.0, 31.0], "mean": 30.5, "std": 0.71}
         return {
             "params": {"total": 289_025},
