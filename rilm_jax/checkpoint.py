@@ -29,7 +29,9 @@ class Checkpoints:
         options = ocp.CheckpointManagerOptions(
             max_to_keep=KEPT, enable_async_checkpointing=False, create=True
         )
-        self._manager = ocp.CheckpointManager(self._path, options=options)
+        # Named here, for a manager that has saved nothing yet has to read what another one wrote.
+        handler = ocp.StandardCheckpointHandler()
+        self._manager = ocp.CheckpointManager(self._path, options=options, item_handlers=handler)
 
     def __enter__(self) -> "Checkpoints":
         return self
