@@ -257,19 +257,12 @@ def _asinhc2_jvp(primals, tangents):
     return value, jnp.where(small, _series_slope(_ASINHC2, near), closed) * ddelta
 
 
-def pairwise_sqnorm(xs: Array, ys: Array, *, exact: bool) -> Array:
+def pairwise_sqnorm(xs: Array, ys: Array, block: int = 8) -> Array:
     """`|x_n - y_v|^2` for xs of shape (..., N, d) and ys of shape (V, d): (..., N, V).
 
-    Gram form, one GEMM at full precision; with `exact`, differences accumulated a few coordinates
-    at a time. Neither builds an (N, V, d) array, in the forward or the backward pass.
+    Differences, accumulated a few coordinates at a time: there is no (N, V, d) array, in the
+    forward or the backward pass.
     """
-    if exact:
-        return _pairwise_by_difference(xs, ys)
-    inner = jnp.matmul(xs, ys.T, precision=lax.Precision.HIGHEST)
-    return jnp.maximum(sqnorm(xs) + sqnorm(ys)[:, 0] - 2 * inner, 0)
-
-
-def _pairwise_by_difference(xs: Array, ys: Array, block: int = 8) -> Array:
     pad = -xs.shape[-1] % block
 
     def blocks(a: Array) -> Array:  # (..., d) -> (d / block, block, ...)

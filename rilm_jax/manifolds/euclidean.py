@@ -11,7 +11,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from rilm_jax.manifolds import _numerics as num
-from rilm_jax.manifolds.product import FLAT
+from rilm_jax.manifolds.product import FLAT, pairwise
 
 product_form = FLAT
 
@@ -79,8 +79,8 @@ def pairwise_sqdist(xs: ArrayLike, ys: ArrayLike, c: Any, *, exact: bool = False
     Returns:
       (..., N, V), never negative.
     """
-    del c
-    return num.pairwise_sqnorm(*num.as_pairwise(xs, ys), exact=exact)
+    xs, ys = num.as_pairwise(xs, ys)
+    return num.pairwise_sqnorm(xs, ys) if exact else pairwise(FLAT, xs, None, ys, None, c)
 
 
 def project(x: ArrayLike, c: Any) -> Array:

@@ -31,7 +31,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from rilm_jax.manifolds import _numerics as num
-from rilm_jax.manifolds.product import BALL
+from rilm_jax.manifolds.product import BALL, pairwise
 
 product_form = BALL
 
@@ -274,8 +274,10 @@ def pairwise_sqdist(xs: ArrayLike, ys: ArrayLike, c: Any, *, exact: bool = False
     """
     xs, ys = num.as_pairwise(xs, ys)
     xs, ys, c = _args(c, xs=xs, ys=ys)
-    sqnorm = num.pairwise_sqnorm(xs, ys, exact=exact)
-    return _sqdist(sqnorm, _safe_gap(xs, c), _safe_gap(ys, c)[:, 0], c)
+    gx, gy = _safe_gap(xs, c), _safe_gap(ys, c)
+    if exact:
+        return _sqdist(num.pairwise_sqnorm(xs, ys), gx, gy[:, 0], c)
+    return pairwise(BALL, xs, gx, ys, gy, c)
 
 
 def translate0(h: ArrayLike, g: ArrayLike, v: ArrayLike, c: Any) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ The product cancels, so its absolute error is that of the Gram form: about 1e-7 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +49,15 @@ class ProductForm(NamedTuple):
     scale: Callable[..., jax.Array]
     squared: Link
     plain: Link
+
+
+def pairwise(
+    form: ProductForm, x: jax.Array, gap_x: Any, y: jax.Array, gap_y: Any, c: jax.Array
+) -> jax.Array:
+    """Squared distances [..., N, V] of x [..., N, d] and y [V, d], by one product."""
+    queries, keys = form.queries(x, gap_x, c), form.keys(y, gap_y, c)
+    products = jnp.matmul(queries, keys.T, precision=form.squared.precision)
+    return jnp.asarray(form.scale(c), products.dtype) * form.squared.value(products)
 
 
 def _root_of(link: Link) -> Link:
@@ -92,13 +101,10 @@ def _ball_keys(y, gap, c):
 
 
 def _acosh_and_root(p):
-    """acosh(1 + 2p) and sqrt(p (1 + p)) for p >= 0, by one square root and one logarithm.
-
-    Below 1e-8, where a product has lost its last digit, p counts as 1e-8.
-    """
-    p = jnp.maximum(p, 1e-8)
+    """acosh(1 + 2p) and sqrt(p (1 + p)) for p >= 0, by one square root and one logarithm."""
+    p = jnp.maximum(p, 1e-30)
     root = jnp.sqrt(p * (1 + p))
-    return jnp.log(1 + 2 * (p + root)), root
+    return jnp.log1p(2 * (p + root)), root
 
 
 def _acosh_squared(p):
@@ -121,5 +127,5 @@ def _identity_and_slope(p):
 _FLAT = Link(_identity, _identity_and_slope, "highest")
 _BALL = Link(_acosh_squared, _acosh_squared_and_slope, "highest")
 
-FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.float32(1), _FLAT, _root_of(_FLAT))
+FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT, _root_of(_FLAT))
 BALL = ProductForm(_ball_queries, _ball_keys, lambda c: 1 / c, _BALL, _root_of(_BALL))
