@@ -16,6 +16,7 @@ try:
 except ImportError:  # Windows: nothing guards against a second process there
     fcntl = None
 
+LEFT_BY_A_KILL = (".lock", "config.json.part")  # before there is a config.json
 FREE_TO_DIFFER = ("chunk_steps",)  # changes where a run can stop, not what it computes
 
 
@@ -29,6 +30,7 @@ def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
     """
     try:
         workdir.mkdir(parents=True, exist_ok=True)
+        _check_owner(workdir, config)  # before a folder that is not ours gets a lock file
         lock = open(workdir / ".lock", "a")  # noqa: SIM115 - held until the run ends
     except OSError as error:
         raise InputError(
@@ -50,7 +52,7 @@ def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
 
 def _check_owner(workdir: Path, config: RunConfig) -> None:
     if not (workdir / "config.json").exists():
-        others = sorted(p.name for p in workdir.iterdir() if p.name != ".lock")
+        others = sorted(p.name for p in workdir.iterdir() if p.name not in LEFT_BY_A_KILL)
         if others:
             raise InputError(
                 f"{workdir} holds other files ({', '.join(others[:3])}) and no config.json; "
@@ -103,14 +105,18 @@ def append_metrics(workdir: Path, record: dict[str, Any]) -> None:
 
 
 def forget_metrics_after(workdir: Path, step: int) -> None:
-    """Drop the lines that a resumed run will write again, and a line that was cut off."""
+    """Drop the lines that a resumed run will write again, and a line that was cut off.
+
+    The test split is among them whatever its step: it is evaluated just before the summary.
+    """
     path = workdir / "metrics.jsonl"
     if not path.exists():
         return
     kept = []
     for line in path.read_text().splitlines():
         try:
-            if json.loads(line)["step"] <= step:
+            record = json.loads(line)
+            if record["step"] <= step and record["split"] != "test":
                 kept.append(line + "\n")
         except (ValueError, KeyError):
             break
