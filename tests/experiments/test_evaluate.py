@@ -18,7 +18,9 @@ SEEDS = (7, 8)
 @pytest.fixture(scope="module")
 def small():
     """An untrained model of two seeds."""
-    run = config.from_flat({"corpus": "ptb", "vocab_size": 5, "dim": 4, "seeds": SEEDS})
+    run = config.from_flat(
+        {"corpus": "ptb", "vocab_size": 5, "dim": 4, "seeds": SEEDS, "manifold": "euclidean"}
+    )
     model = build(run.model)
     params = jax.vmap(lambda seed: model.init(jax.random.key(seed)))(jnp.array(SEEDS))
     ids = np.array([2, 3, 4, 1, 2, 0, 4, 1] * 5, np.int32)
