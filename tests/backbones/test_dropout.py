@@ -1,0 +1,101 @@
+"""Dropout (S7): off in evaluation, one mask over a window, another for every seed and sequence."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rilm_jax import ModelConfig, build
+from rilm_jax.backbones import dropout
+from rilm_jax.manifolds import poincare
+
+V, D, T = 12, 64, 8
+
+
+def masks(key, tokens, **rates):
+    return dropout.masks(key, tokens, ModelConfig(vocab_size=V, dim=D, **rates))
+
+
+TOKENS = jax.random.randint(jax.random.key(1), (4, T), 0, V, jnp.int32)
+
+
+def test_without_a_key_nothing_is_dropped():
+    assert masks(None, TOKENS, dropout=0.5, output_dropout=0.5, word_dropout=0.5) == (None,) * 3
+    options = {"vocab_size": V, "dim": D, "manifold": "euclidean"}
+    plain = build(ModelConfig(**options))
+    dropped = build(ModelConfig(**options, dropout=0.5, output_dropout=0.5, word_dropout=0.5))
+    params = plain.init(jax.random.key(0))
+    carry = plain.initial_carry(params, 4)
+    np.testing.assert_array_equal(
+        dropped.hidden(params, TOKENS, carry)[0].coords,
+        plain.hidden(params, TOKENS, carry)[0].coords,
+    )
+
+
+@pytest.mark.parametrize("name", ["dropout", "output_dropout"])
+def test_masks_keep_the_mean_and_differ_by_key_sequence_and_step(name):
+    tokens = jnp.zeros((400, T), jnp.int32)
+    at = {"dropout": 0, "output_dropout": 1}[name]
+    one, other = (masks(jax.random.key(s), tokens, **{name: 0.25})[at] for s in (0, 1))
+    np.testing.assert_allclose(np.unique(one), [0, 1 / 0.75], rtol=1e-6)
+    assert abs(float(jnp.mean(one)) - 1) < 0.02
+    assert jnp.any(one != other)
+    assert len(np.unique(one, axis=0)) == 400
+    both = masks(jax.random.key(0), tokens, dropout=0.25, output_dropout=0.25)
+    assert jnp.any(both.state != both.output)
+
+
+def test_a_dropped_word_is_dropped_everywhere_in_its_window_and_only_there():
+    tokens = jnp.tile(jnp.arange(V, dtype=jnp.int32), (300, 3))
+    kept = np.asarray(masks(jax.random.key(0), tokens, word_dropout=0.3).words)
+    thirds = kept.reshape(300, 3, V)
+    np.testing.assert_array_equal(thirds, thirds[:, :1].repeat(3, 1))
+    assert abs(kept.mean() - 0.7) < 0.03
+    assert len(np.unique(kept[:, :V], axis=0)) > 150  # other words in other windows
+
+
+def flat(**rates):
+    model = build(ModelConfig(vocab_size=V, dim=D, manifold="euclidean", k=0, **rates))
+    params = model.init(jax.random.key(0))
+    return model, params
+
+
+def test_one_mask_holds_for_all_steps():
+    """phi is blind to the masked coordinates of h at every step of the window."""
+    model, params = flat(dropout=0.5)
+    key = jax.random.key(7)
+    mask = masks(key, TOKENS, dropout=0.5).state
+    phi, table = params["backbone"]["phi"], params["embed"]["table"]
+    states, _ = model.hidden(params, TOKENS, model.initial_carry(params, 4), rng=key)
+    h = jnp.tile(params["backbone"]["root"], (4, 1))
+    for t in range(T):
+        h = h + jnp.tanh((mask * h) @ phi["W_h"] + table[TOKENS[:, t]] @ phi["W_e"] + phi["b"])
+        np.testing.assert_allclose(states.coords[:, t], h, rtol=1e-4, atol=1e-5)
+
+
+def test_output_dropout_changes_what_the_head_sees_but_not_the_recurrence():
+    model = build(ModelConfig(vocab_size=V, dim=D, output_dropout=0.5))
+    params = model.init(jax.random.key(0))
+    hidden = jax.jit(lambda key: model.hidden(params, TOKENS, root, rng=key))
+    root = model.initial_carry(params, 4)
+    key = jax.random.key(7)
+    (plain, carry), (seen, dropped_carry) = hidden(None), hidden(key)
+    np.testing.assert_array_equal(carry.coords, dropped_carry.coords)
+    mask = masks(key, TOKENS, output_dropout=0.5).output
+    wanted = poincare.expmap0(mask[:, None] * poincare.logmap0(plain.coords, 1.0), 1.0)
+    np.testing.assert_allclose(seen.coords, wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(seen.gap, poincare.gap(seen.coords, 1.0), rtol=1e-5)
+
+
+def test_a_dropped_word_is_read_as_the_origin():
+    model, params = flat(word_dropout=0.5)
+    key = jax.random.key(3)
+    kept = masks(key, TOKENS, word_dropout=0.5).words
+    assert 0 < int(jnp.sum(kept)) < kept.size
+    states, _ = model.hidden(params, TOKENS, model.initial_carry(params, 4), rng=key)
+    phi, table = params["backbone"]["phi"], params["embed"]["table"]
+    h = jnp.tile(params["backbone"]["root"], (4, 1))
+    for t in range(T):
+        word = kept[:, t, None] * table[TOKENS[:, t]]
+        h = h + jnp.tanh(h @ phi["W_h"] + word @ phi["W_e"] + phi["b"])
+        np.testing.assert_allclose(states.coords[:, t], h, rtol=1e-4, atol=1e-5)
