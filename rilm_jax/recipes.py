@@ -70,8 +70,8 @@ _SAID_ELSEWHERE = {
 #: What a configuration file gives without a string.
 DEFAULT = "hyprilm"
 
-#: Sized so that the launcher's main job, both RiLMs with five seeds, is a coffee on two cores.
-PYDOC_EPOCHS = 8
+#: Sized so that the launcher's main job, both RiLMs with five seeds, takes less than 3 minutes.
+PYDOC_EPOCHS = 6
 _RILMS = ("flatrilm", "hyprilm")
 
 # A recipe is a table of rules `(when, then)`: a rule applies where every fact in `when` holds (a
@@ -135,8 +135,13 @@ _TUNED: tuple[Rule, ...] = (
     # Measured with the gated map.
     ({"model": _RILMS, "dim": 32}, {"learning_rate": 5e-3}),
     ({"model": _RILMS, "dim": 16}, {"learning_rate": 6e-3}),
-    # 940 windows of training text: fewer a step make steps enough for the rates above.
-    ({"corpus": "pydoc"}, {"batch_size": 32, "num_epochs": PYDOC_EPOCHS}),
+    # About 1100 windows of training text: fewer a step make steps enough for the rates above, and
+    # what is memorised has to be dropped out (seed 42: 62.7 without, 58.5 and 57.7 with).
+    (
+        {"corpus": "pydoc"},
+        {"batch_size": 32, "num_epochs": PYDOC_EPOCHS, "learning_rate": 4e-3}
+        | {"output_dropout": 0.2, "word_dropout": 0.1},
+    ),
 )
 
 _RULES = {"paper": _PAPER, "tuned": _TUNED}
