@@ -316,6 +316,7 @@ class _Run:
             "best_valid_ppl": over_seeds(np.asarray(best.ppl, np.float64)),
             "best_valid_ppl_non_unk": over_seeds(np.asarray(best.ppl_non_unk, np.float64)),
             "best_epoch": over_seeds(np.asarray(best.epoch, np.float64)),
+            "final_state_norm_max": over_seeds(final["state_norm_max"]),
             "test_ppl": over_seeds(test["ppl"]),
             "test_ppl_non_unk": over_seeds(test["ppl_non_unk"]),
             "floor": floors,
