@@ -134,7 +134,8 @@ def make_chunk(
 
             def skipped(before):
                 zero = jnp.zeros((), config.model.dtype)
-                return before, StepInfo(zero, zero, zero, jnp.array(True))
+                none = jnp.zeros((), data.weights.dtype)
+                return before, StepInfo(zero, none, zero, jnp.array(True))
 
             return jax.lax.cond(at < last, taken, skipped, before)
 
