@@ -62,8 +62,8 @@ def run(
         app.run(flushed, flags_parser=lambda argv: parse_flags(argv, default_config))
     except InputError as error:
         _leave(str(error), BAD_INPUT)
-    except KeyboardInterrupt:
-        _leave(interrupted, INTERRUPTED)
+    except KeyboardInterrupt as error:
+        _leave(str(error) or interrupted, INTERRUPTED)
     except BrokenPipeError:  # `--list | head`: the reader left, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

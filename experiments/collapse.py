@@ -1,0 +1,81 @@
+"""Measures which recurrences on the ball run to its boundary, and what that costs.
+
+Each of mobius, projected and naive, under both initialisations and both artanh guards, is trained
+for one epoch by the paper's recipe; |h| after 1 .. 8 words is measured before and after. Writes
+CORPUS.json, CORPUS.md and CORPUS.png into experiments/results/collapse:
+  python experiments/collapse.py
+  python experiments/collapse.py --corpus=ptb --workdir=runs/collapse-ptb
+
+A run that was stopped goes on with the same command; rows that are done are not run again.
+"""
+
+from pathlib import Path
+
+from absl import flags
+
+from rilm_jax import commandline, config, recipes
+
+_CORPUS = flags.DEFINE_enum("corpus", "wikitext2", ["wikitext2", "ptb"], "trained and measured on")
+_WORKDIR = flags.DEFINE_string("workdir", "runs/collapse", "folder of the runs")
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
+_STEPS = flags.DEFINE_integer("steps", 8, "words read in the measurement", lower_bound=1)
+
+_SEED, _WINDOWS = 42, 128
+_RESULTS = Path(__file__).resolve().parent / "results" / "collapse"
+_GRID = [
+    (recurrence, init, guard)
+    for init in ("plain", "contractive")
+    for guard in ("gap", "clip")
+    for recurrence in ("mobius", "projected", "naive")
+]
+
+
+def main() -> None:
+    import jax
+
+    from rilm_jax import build, checkpoint, data, rng, training
+    from rilm_jax.analysis import collapse
+    from rilm_jax.training import summary, workdir
+
+    rows = []
+    for recurrence, init, guard in _GRID:
+        string = f"hyprilm,preset=paper,recurrence={recurrence},init={init},guard={guard}"
+        string += f",num_epochs=1,seeds={_SEED}"
+        run = config.from_flat(recipes.recipe(_CORPUS.value, string))
+        folder = Path(_WORKDIR.value) / _CORPUS.value / recipes.name(string)
+        done = training.run(run, folder, data_dir=_DATA_DIR.value)
+        corpus = data.load(_CORPUS.value, run.model.vocab_size, data_dir=_DATA_DIR.value)
+        windows = data.windows(corpus.valid, _STEPS.value).inputs[:_WINDOWS]
+        model = build(run.model)
+        _, params = checkpoint.load(folder, "last", seed=_SEED)
+        fresh = model.init(rng.key(_SEED, rng.INIT))
+        rows.append(
+            {
+                "recurrence": recurrence,
+                "init": init,
+                "guard": guard,
+                "config": string,
+                "untrained": collapse.norms_by_step(model, fresh, windows),
+                "trained": collapse.norms_by_step(model, params, windows),
+                "valid_ppl": done["final_valid_ppl"]["mean"],
+            }
+        )
+        jax.clear_caches()  # a compiled program a row would pile up
+    _RESULTS.mkdir(parents=True, exist_ok=True)
+    record = {"command": commandline.command("experiments/collapse.py"), "seed": _SEED}
+    record |= {"rows": rows, **summary.circumstances()}
+    path = _RESULTS / f"{_CORPUS.value}.json"
+    workdir.write_json(path, record)
+    table = collapse.table(rows)
+    path.with_suffix(".md").write_text(
+        f"# Recurrences and the boundary, {_CORPUS.value}\n\n"
+        f"Made by `{record['command']}`, seed {_SEED}, paper preset, one epoch; |h| is the mean of "
+        f"sqrt(c) |h| over {_WINDOWS} validation windows.\n\n{table}\n"
+        f"![|h| by step]({_CORPUS.value}.png)\n"
+    )
+    collapse.plot(rows, path.with_suffix(".png"))
+    print(table)
+
+
+if __name__ == "__main__":
+    commandline.run(main)
