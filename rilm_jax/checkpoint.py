@@ -15,7 +15,7 @@ import orbax.checkpoint as ocp
 
 from rilm_jax import config as configuration
 from rilm_jax.config import ModelConfig, RunConfig
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 
 FOLDER = "checkpoints"
 KEPT = 2  # the last one, and the one before should the last turn out to be damaged
@@ -118,7 +118,7 @@ def load(
     workdir = Path(workdir)
     config = read_config(workdir)
     if which not in ("best", "last"):
-        raise InputError(configuration.unknown_name("which", which, ("best", "last")))
+        raise InputError(unknown_name("which", which, ("best", "last")))
     if seed is not None and seed not in config.seeds:
         raise InputError(
             f"Seed {seed} is not in {workdir}; its seeds are {', '.join(map(str, config.seeds))}."

@@ -23,7 +23,7 @@ from ml_collections import ConfigDict, config_dict
 
 from rilm_jax import config, recipes
 from rilm_jax.config import RunConfig
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.results import spread
 
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
@@ -289,9 +289,7 @@ def _with_known_overrides(argv: Sequence[str]) -> list[str]:
         if not match:
             continue
         if match["field"] not in config.flat_fields():
-            raise InputError(
-                config.unknown_name("--config field", match["field"], config.flat_fields())
-            )
+            raise InputError(unknown_name("--config field", match["field"], config.flat_fields()))
         if match["field"] == "seeds" and re.fullmatch(r"\d+(\+\d+)*", match["value"] or ""):
             argv[i] = f"--config.seeds=({match['value'].replace('+', ',')},)"
     return argv
@@ -320,7 +318,7 @@ def _sentence(error: flags.Error) -> str:
         return str(ours[-1])
     if isinstance(error, flags.UnrecognizedFlagError):
         own = flags.FLAGS.get_key_flags_for_module(sys.argv[0])
-        return config.unknown_name("flag", f"--{error.flagname}", [f"--{f.name}" for f in own])
+        return unknown_name("flag", f"--{error.flagname}", [f"--{f.name}" for f in own])
     refused = re.match(r"flag --config\.(\w+)=(.*?): ", str(error), re.DOTALL)
     if refused:
         field, value = refused.groups()

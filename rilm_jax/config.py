@@ -6,14 +6,13 @@ head, manifold) are checked by `rilm_jax.build`, which knows what has been regis
 """
 
 import dataclasses
-import difflib
 import math
 import types
 import typing
 from collections.abc import Iterable
 from typing import Any
 
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 
 
 def _field(default: Any, help: str, **rule: Any) -> Any:
@@ -200,16 +199,6 @@ def _check_range(name: str, value: Any, rule: typing.Mapping[str, Any]) -> None:
         raise InputError(f"{name}={value!r} is too small; it must be above {rule['above']:g}.")
     if "most" in rule and value > rule["most"]:
         raise InputError(f"{name}={value!r} is too large; it must be at most {rule['most']:g}.")
-
-
-def unknown_name(what: str, name: Any, known: Iterable[str]) -> str:
-    """The sentence for a name that nobody knows, with the nearest one that somebody does."""
-    known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
-    if near and len(known) > 10:
-        return f"{what} {name!r} is unknown; did you mean {near[0]!r}?"
-    hint = f"did you mean {near[0]!r}? It" if near else "it"
-    return f"{what} {name!r} is unknown; {hint} must be one of {', '.join(known)}."
 
 
 def flat_fields() -> dict[str, dataclasses.Field]:

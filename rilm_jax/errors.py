@@ -1,4 +1,8 @@
-"""The one exception that stands for a mistake in what the user gave."""
+"""The one exception that stands for a mistake in what the user gave, and its commonest sentence."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
 
 
 class InputError(ValueError):
@@ -6,3 +10,13 @@ class InputError(ValueError):
 
     The launchers print it without a traceback and leave with a non-zero status.
     """
+
+
+def unknown_name(what: str, name: Any, known: Iterable[str]) -> str:
+    """The sentence for a name that nobody knows, with the nearest one that somebody does."""
+    known = sorted(known)
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
+    if near and len(known) > 10:
+        return f"{what} {name!r} is unknown; did you mean {near[0]!r}?"
+    hint = f"did you mean {near[0]!r}? It" if near else "it"
+    return f"{what} {name!r} is unknown; {hint} must be one of {', '.join(known)}."

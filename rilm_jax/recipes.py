@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rilm_jax import config
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 
 CORPORA = {
     "wikitext2": "WikiText-2, 2.1 million training words of Wikipedia articles",
@@ -170,11 +170,11 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
       InputError: an unknown corpus, model, head, key or value, with the nearest known one.
     """
     if corpus not in CORPORA:
-        raise InputError(config.unknown_name("corpus", corpus, CORPORA))
+        raise InputError(unknown_name("corpus", corpus, CORPORA))
     model, head, given = split(string)
     preset = given.pop("preset", "tuned")
     if preset not in PRESETS:
-        raise InputError(config.unknown_name("preset", preset, PRESETS))
+        raise InputError(unknown_name("preset", preset, PRESETS))
     fixed = {"corpus": _corpus(corpus, given), "preset": preset} | _architecture(model, head, given)
     _check_matched(model, given)
     defaults = {name: field.default for name, field in config.flat_fields().items()}
@@ -193,11 +193,11 @@ def split(string: str) -> tuple[str, str, dict[str, Any]]:
     first, *items = (item.strip() for item in string.split(","))
     model, dash, head = first.partition("-")
     if model not in MODELS:
-        raise InputError(config.unknown_name("model", model, MODELS))
+        raise InputError(unknown_name("model", model, MODELS))
     if not dash:
         head = "geodesic" if model in _RILMS else "tied"
     if head not in HEADS:
-        raise InputError(config.unknown_name("head", head, HEADS))
+        raise InputError(unknown_name("head", head, HEADS))
     given: dict[str, Any] = {}
     for item in items:
         key, equals, text = item.partition("=")
@@ -221,7 +221,7 @@ def parse(key: str, text: str) -> Any:
     if key in _SAID_ELSEWHERE:
         raise InputError(f"{key} is not a key of the string; {_SAID_ELSEWHERE[key]}.")
     if key not in fields and key not in EXTRA_KEYS:
-        raise InputError(config.unknown_name("key", key, keys()))
+        raise InputError(unknown_name("key", key, keys()))
     if key in EXTRA_KEYS:
         kind, optional = (bool if key == "matched" else str), False
     else:

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from rilm_jax.config import unknown_name
 from rilm_jax.data import EOS, Vocabulary, sources
 from rilm_jax.data.corpora import SPLITS
 from rilm_jax.data.loading import PYDOC
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.metrics import UNK_ID, perplexity
 from rilm_jax.progress import bar
 from rilm_jax.trained import Trained, words

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from rilm_jax.backbones import rilm
 from rilm_jax.backbones.base import Backbone
-from rilm_jax.config import ModelConfig, unknown_name
-from rilm_jax.errors import InputError
+from rilm_jax.config import ModelConfig
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.manifolds import Manifold
 
 Builder = Callable[[ModelConfig, Manifold], Backbone]

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from rilm_jax.config import unknown_name
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.heads import geodesic
 from rilm_jax.heads.base import Context, Head
 from rilm_jax.heads.blocked import Keys

@@ -4,13 +4,12 @@
 object with the functions of `Manifold`, made known by `register("sphere", sphere)`.
 """
 
-import difflib
 from typing import Any, Protocol
 
 import jax
 from jax.typing import ArrayLike
 
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.manifolds import euclidean, poincare
 
 __all__ = ["Manifold", "euclidean", "get", "names", "poincare", "register"]
@@ -49,10 +48,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Manifold:
     """The geometry registered under `name`; `InputError` with the nearest name if there is none."""
     if name not in _REGISTRY:
-        nearest = difflib.get_close_matches(str(name), names(), n=1, cutoff=0)[0]
-        raise InputError(
-            f"There is no manifold {name!r}; did you mean {nearest!r}? Known: {', '.join(names())}."
-        )
+        raise InputError(unknown_name("manifold", name, _REGISTRY))
     return _REGISTRY[name]
 
 
