@@ -72,12 +72,18 @@ def build(config: ModelConfig) -> LanguageModel:
     """The model of a configuration.
 
     Raises:
-      InputError: an unknown backbone, head or manifold, or parts that do not fit together;
+      InputError: an unknown backbone, head or manifold, or parts that do not fit together; a
+        curvature to learn where there is none;
         `dtype='float64'` while JAX has 64-bit types disabled.
     """
     if config.dtype == "float64" and jnp.ones(()).dtype != jnp.float64:
         raise InputError(
             "dtype='float64' needs JAX's 64-bit types; set JAX_ENABLE_X64=1 before starting."
+        )
+    if config.learn_c and config.manifold == "euclidean":
+        raise InputError(
+            "learn_c=True has nothing to learn on manifold='euclidean', which has no curvature; "
+            "choose learn_c=False or manifold='poincare'."
         )
     manifold = manifolds.get(config.manifold)
     backbone = backbones.get(config.backbone)(config, manifold)

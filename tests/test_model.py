@@ -162,6 +162,7 @@ def test_every_option_trains(name):
         ({"head": "geodesik"}, "did you mean 'geodesic'"),
         ({"manifold": "poincaré"}, "did you mean 'poincare'"),
         ({"dtype": "float64"}, "JAX_ENABLE_X64"),
+        ({"manifold": "euclidean", "learn_c": True}, "no curvature"),
     ],
 )
 def test_what_cannot_be_built_is_refused_in_one_sentence(options, said):

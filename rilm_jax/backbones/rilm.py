@@ -9,6 +9,7 @@ Language Modeling via Geodesic Decoding".
 import jax
 import jax.numpy as jnp
 
+from rilm_jax import varying
 from rilm_jax.backbones import composition, dropout, moves, truncation
 from rilm_jax.backbones.base import Backbone, Params
 from rilm_jax.config import ModelConfig
@@ -70,6 +71,7 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
                 return moved
             return jax.tree.map(lambda new, old: jnp.where(kept, new, old), moved, state)
 
+        carry = varying.like(carry, tokens)
         visited, carry = truncation.scan(one_step, carry, by_time, k)
         visited = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), visited)
         if masks.output is not None:

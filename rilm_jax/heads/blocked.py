@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rilm_jax import varying
 from rilm_jax.manifolds.product import Link
 
 
@@ -78,7 +79,7 @@ def loss(
     Returns:
       (weighted sum, plain sum over the states that count), both scalars.
     """
-    return _loss(link, queries, keys, targets, weights)
+    return _loss(link, queries, varying.like(keys, targets), targets, weights)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -29,12 +29,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Best(NamedTuple):
-    """Every seed at its best validation epoch so far; leaves have a leading axis S."""
+    """Every seed at its best validation epoch so far; leaves have a leading axis S.
+
+    The scores lie on the host in float64, as they were computed.
+    """
 
     params: Any
-    ppl: jax.Array
-    ppl_non_unk: jax.Array
-    epoch: jax.Array
+    ppl: np.ndarray
+    ppl_non_unk: np.ndarray
+    epoch: np.ndarray
 
 
 class Progress(NamedTuple):
@@ -173,7 +176,7 @@ class _Run:
     def _start(self, state: TrainState) -> Progress:
         n = len(self.config.seeds)
         own = jax.tree.map(jnp.copy, state.params)  # the state is donated to its first chunk
-        best = Best(own, jnp.full(n, jnp.inf), jnp.full(n, jnp.inf), jnp.zeros(n, jnp.int32))
+        best = Best(own, np.full(n, np.inf), np.full(n, np.inf), np.zeros(n, int))
         zero = np.zeros((), np.float64)
         never = np.full(n, -1)
         return Progress(state, best, np.zeros(n), np.zeros(n), never, np.zeros(n), zero, zero, zero)
@@ -259,19 +262,17 @@ class _Run:
         }
 
     def _keep_best(self, progress: Progress, report: Mapping[str, Any], epoch: int) -> Progress:
-        ppl = np.asarray(report["ppl"])
-        alive = np.asarray(progress.state.alive)
-        better = jnp.asarray(alive & (ppl < np.asarray(progress.best.ppl)))
-        found = Best(
-            progress.state.params,
-            jnp.asarray(ppl, jnp.float32),
-            jnp.asarray(report["ppl_non_unk"], jnp.float32),
-            jnp.full(len(ppl), epoch, jnp.int32),
-        )
-        best = jax.tree.map(
-            lambda new, old: jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-            found,
-            progress.best,
+        ppl, before = np.asarray(report["ppl"]), progress.best
+        better = np.asarray(progress.state.alive) & (ppl < before.ppl)
+
+        def chosen(new, old):
+            return jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        best = Best(
+            jax.tree.map(chosen, progress.state.params, before.params),
+            np.where(better, ppl, before.ppl),
+            np.where(better, report["ppl_non_unk"], before.ppl_non_unk),
+            np.where(better, epoch, before.epoch),
         )
         return progress._replace(best=best)
 
@@ -313,9 +314,9 @@ class _Run:
             "params": summary.count_params(jax.tree.map(lambda x: x[0], progress.state.params)),
             "steps": self.total,
             "final_valid_ppl": over_seeds(final["ppl"]),
-            "best_valid_ppl": over_seeds(np.asarray(best.ppl, np.float64)),
-            "best_valid_ppl_non_unk": over_seeds(np.asarray(best.ppl_non_unk, np.float64)),
-            "best_epoch": over_seeds(np.asarray(best.epoch, np.float64)),
+            "best_valid_ppl": over_seeds(best.ppl),
+            "best_valid_ppl_non_unk": over_seeds(best.ppl_non_unk),
+            "best_epoch": over_seeds(best.epoch),
             "final_state_norm_max": over_seeds(final["state_norm_max"]),
             "test_ppl": over_seeds(test["ppl"]),
             "test_ppl_non_unk": over_seeds(test["ppl_non_unk"]),

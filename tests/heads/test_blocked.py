@@ -234,13 +234,18 @@ SHARDED = """
         value, grads = jax.value_and_grad(loss)(params, tokens)
         return jax.tree.map(lambda x: jax.lax.pmean(x, "data"), (value, grads))
 
-    run = jax.shard_map(
-        sharded, mesh=mesh, in_specs=(P(), P("data")), out_specs=P(), check_vma=False
-    )
-    got = jax.jit(run)(params, tokens)
+    def checked(params, tokens):  # the gradients of unvarying parameters arrive summed
+        mean = lambda params, tokens: jax.lax.pmean(loss(params, tokens), "data")
+        return jax.value_and_grad(mean)(params, tokens)
+
     wanted = jax.jit(jax.value_and_grad(loss))(params, tokens)
-    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5 * float(jnp.max(jnp.abs(b))))
+    for function, check_vma in ((sharded, False), (checked, True)):
+        run = jax.shard_map(
+            function, mesh=mesh, in_specs=(P(), P("data")), out_specs=P(), check_vma=check_vma
+        )
+        got = jax.jit(run)(params, tokens)
+        for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5 * float(jnp.max(jnp.abs(b))))
     print("equal")
 """
 
