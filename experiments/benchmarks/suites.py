@@ -34,7 +34,7 @@ class Sizes:
     batch_size: int = 128
     window: int = 64
     dim: int = 128
-    repeats: tuple[int, ...] = (11, 7)
+    repeats: tuple[int, ...] = (7, 5)
     peer_repeats: tuple[int, ...] = (5, 3)
     words: int = 1024
     chunk_elements: int = 8000
@@ -313,7 +313,7 @@ def _models(sizes: Sizes) -> Iterator[Group]:
                 programs.evaluating(f"{string}, evaluation", run, run.chunk_steps),
             ],
             [],
-            min(sizes.repeats[0], 5),
+            min(sizes.repeats[0], 3),
         )
 
 
