@@ -114,17 +114,25 @@ def _loss_forward(link, queries, keys, targets, weights):
             shift = jnp.max(table, axis=-1)
             shifted = table - shift[:, None]
         exponentials = jnp.exp(shifted)
-        # Without the barrier each of the sums and products below computes the pass above anew.
-        exponentials, pull = jax.lax.optimization_barrier((exponentials, exponentials * slope))
+        # Without the barriers each of the sums and products below computes the pass above anew.
+        if slope is None:
+            pull = exponentials = jax.lax.optimization_barrier(exponentials)
+            pulled = jnp.matmul(pull, features, precision=link.precision)
+            sum_f = jnp.sum(q * pulled, axis=-1)
+            at_target = (scale * w)[:, None]
+        else:
+            pair = (exponentials, exponentials * slope)
+            exponentials, pull = jax.lax.optimization_barrier(pair)
+            pulled = jnp.matmul(pull, features, precision=link.precision)
+            sum_f = jnp.sum(exponentials * f, axis=-1)
+            at_target = (scale * w * slope_t)[:, None]
         total = jnp.sum(exponentials, axis=-1)
-        mean_f = jnp.sum(exponentials * f, axis=-1) / total
+        mean_f = sum_f / total
 
         per_state = shift + jnp.log(total) - target_score
         factor = w / total
         by_product = (scale * factor)[:, None]
-        at_target = (scale * w * slope_t)[:, None]
-        d_queries = by_product * jnp.matmul(pull, features, precision=link.precision)
-        d_queries -= at_target * key_of_target
+        d_queries = by_product * pulled - at_target * key_of_target
         d_features, d_scale, d_bias = totals
         d_features += jnp.matmul(pull.T, by_product * q, precision=link.precision)
         d_scale += jnp.sum(w * (mean_f - f_t))

@@ -24,12 +24,12 @@ class Link(NamedTuple):
 
     Attributes:
       value: p -> f(p).
-      value_and_slope: p -> (f(p), f'(p)), sharing their work.
+      value_and_slope: p -> (f(p), f'(p)), sharing their work; a slope of None is 1 everywhere.
       precision: of the inner product; distances cancel and need "highest".
     """
 
     value: Callable[[jax.Array], jax.Array]
-    value_and_slope: Callable[[jax.Array], tuple[jax.Array, jax.Array]]
+    value_and_slope: Callable[[jax.Array], tuple[jax.Array, jax.Array | None]]
     precision: str
 
 
@@ -57,7 +57,8 @@ def pairwise(
     """Squared distances [..., N, V] of x [..., N, d] and y [V, d], by one product."""
     queries, keys = form.queries(x, gap_x, c), form.keys(y, gap_y, c)
     products = jnp.matmul(queries, keys.T, precision=form.squared.precision)
-    return jnp.asarray(form.scale(c), products.dtype) * form.squared.value(products)
+    distances = form.squared.value(products)
+    return jnp.asarray(form.scale(c), products.dtype) * jnp.maximum(distances, 0)
 
 
 def _root_of(link: Link) -> Link:
@@ -69,7 +70,7 @@ def _root_of(link: Link) -> Link:
     def value_and_slope(p):
         f, slope = link.value_and_slope(p)
         root = jnp.sqrt(jnp.maximum(f, 1e-12))
-        return root, jnp.where(f > 1e-12, slope / (2 * root), 0)
+        return root, jnp.where(f > 1e-12, (1 if slope is None else slope) / (2 * root), 0)
 
     return Link(value, value_and_slope, link.precision)
 
@@ -117,14 +118,16 @@ def _acosh_squared_and_slope(p):
 
 
 def _identity(p):
-    return jnp.maximum(p, 0)
+    return p
 
 
 def _identity_and_slope(p):
-    return _identity(p), jnp.ones_like(p)
+    return p, None
 
 
-_FLAT = Link(_identity, _identity_and_slope, "highest")
+DOT = Link(_identity, _identity_and_slope, "default")
+
+_FLAT = DOT._replace(precision="highest")
 _BALL = Link(_acosh_squared, _acosh_squared_and_slope, "highest")
 
 FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT, _root_of(_FLAT))
