@@ -3,11 +3,15 @@
 from collections.abc import Callable
 
 from rilm_jax.errors import InputError, unknown_name
-from rilm_jax.heads import geodesic
+from rilm_jax.heads import geodesic, linear, tied
 from rilm_jax.heads.base import Context, Head
 from rilm_jax.heads.blocked import Keys
 
-_BUILDERS: dict[str, Callable[[Context], Head]] = {"geodesic": geodesic.build}
+_BUILDERS: dict[str, Callable[[Context], Head]] = {
+    "geodesic": geodesic.build,
+    "linear": linear.build,
+    "tied": tied.build,
+}
 
 
 def register(name: str, build: Callable[[Context], Head]) -> None:

@@ -1,0 +1,63 @@
+"""The tied head: the output matrix is the embedding.
+
+    score_v = <h, e_v> + b_v
+
+Words and states on a manifold are read through log_0. Source: Inan, Khosravi, Socher, "Tying Word
+Vectors and Word Classifiers" (1611.01462); Press and Wolf, "Using the Output Embedding to Improve
+Language Models" (1608.05859).
+"""
+
+import jax
+import jax.numpy as jnp
+
+from rilm_jax.embedding import Points, Table
+from rilm_jax.errors import InputError
+from rilm_jax.heads.base import Context, Head, Params
+from rilm_jax.heads.blocked import Keys
+from rilm_jax.manifolds.product import DOT
+
+
+def build(context: Context) -> Head:
+    """A tied head, with a bias for every word where the configuration says so.
+
+    Raises:
+      InputError: states of another dimension than the words.
+    """
+    config = context.config
+    if context.state_dim != config.dim:
+        raise InputError(
+            f"the tied head multiplies states with words, but states have dimension "
+            f"{context.state_dim} and words {config.dim}; make them equal."
+        )
+
+    def init(key: jax.Array) -> Params:
+        del key
+        return {"bias": jnp.zeros(config.vocab_size, config.dtype)} if config.bias else {}
+
+    def queries(params: Params, table: Table, states) -> jax.Array:
+        del params
+        return vectors(context, table, states)
+
+    def keys(params: Params, table: Table) -> Keys:
+        return word_keys(params, table)._replace(bias=params.get("bias"))
+
+    return Head(DOT, init, queries, keys, word_queries, word_keys, DOT)
+
+
+def vectors(context: Context, table: Table, states) -> jax.Array:
+    """States as vectors of R^d: points through log_0."""
+    if not isinstance(states, Points):
+        return states
+    return context.manifold.logmap0(states.coords, table.c)
+
+
+def word_queries(params: Params, table: Table, ids: jax.Array) -> jax.Array:
+    """The words' own vectors u = L y, in a state's place."""
+    del params
+    return table.tangents[ids]
+
+
+def word_keys(params: Params, table: Table) -> Keys:
+    """The input embeddings L: L^T u says how close every word is to u."""
+    del params
+    return Keys(table.tangents, jnp.ones((), table.tangents.dtype), None)
