@@ -188,7 +188,7 @@ def decoder_precision(vocab_size: int, dim: int, radius: float) -> dict[str, flo
 
     @functools.partial(jax.jit, static_argnums=0)
     def squared(precision):
-        return form.squared.value(jnp.matmul(q, k.T, precision=precision))
+        return form.squared(jnp.matmul(q, k.T, precision=precision))
 
     return {
         precision: float(np.max(np.abs(np.asarray(squared(precision), np.float64) - exact)))

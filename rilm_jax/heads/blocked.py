@@ -46,7 +46,7 @@ def block_size(vocab_size: int) -> int:
 def scores(link: Link, queries: jax.Array, keys: Keys) -> jax.Array:
     """scale * link(<q, k_v>) + bias_v: [..., K] -> [..., V]."""
     products = jnp.matmul(queries, keys.features.T, precision=link.precision)
-    result = keys.scale * link.value(products)
+    result = keys.scale * link(products)
     return result if keys.bias is None else result + keys.bias
 
 
@@ -95,37 +95,39 @@ def _sums(per_state, weights):
 def _loss_forward(link, queries, keys, targets, weights):
     n, size = targets.shape[0], block_size(keys.features.shape[0])
     features, scale, bias = keys
+    end_of_pass = jax.lax.optimization_barrier
 
     def one_block(totals, block):
         q, t, w = block
         products = jnp.matmul(q, features.T, precision=link.precision)
         key_of_target = features[t]
-        f_t, slope_t = link.value_and_slope(jnp.sum(q * key_of_target, axis=-1))
+        product_t = jnp.sum(q * key_of_target, axis=-1)
+        inner_t = link.inner(product_t)
+        f_t = link.value(inner_t)
         target_score = scale * f_t + (0 if bias is None else bias[t])
 
-        f, slope = link.value_and_slope(products)
+        # A barrier ends a pass: without it each of the sums and products after one would compute
+        # it anew, and passes with two results would not be shared out among the cores.
+        inner = end_of_pass(link.inner(products))
+        f = link.value(inner)
         if bias is None:
             # The link increases, so the largest score belongs to one end of the row of products.
             ends = jnp.where(scale > 0, jnp.max(products, -1), jnp.min(products, -1))
-            shift = scale * link.value(ends)
+            shift = scale * link(ends)
             shifted = scale * f - shift[:, None]
         else:
             table = scale * f + bias
             shift = jnp.max(table, axis=-1)
             shifted = table - shift[:, None]
-        exponentials = jnp.exp(shifted)
-        # Without the barriers each of the sums and products below computes the pass above anew.
-        if slope is None:
-            pull = exponentials = jax.lax.optimization_barrier(exponentials)
-            pulled = jnp.matmul(pull, features, precision=link.precision)
-            sum_f = jnp.sum(q * pulled, axis=-1)
-            at_target = (scale * w)[:, None]
+        exponentials = end_of_pass(jnp.exp(shifted))
+        if link.slope is None:
+            pulled = jnp.matmul(exponentials, features, precision=link.precision)
+            pull, slope_t, sum_f = exponentials, 1, jnp.sum(q * pulled, axis=-1)
         else:
-            pair = (exponentials, exponentials * slope)
-            exponentials, pull = jax.lax.optimization_barrier(pair)
+            pull = end_of_pass(exponentials * link.slope(products, inner))
             pulled = jnp.matmul(pull, features, precision=link.precision)
-            sum_f = jnp.sum(exponentials * f, axis=-1)
-            at_target = (scale * w * slope_t)[:, None]
+            slope_t, sum_f = link.slope(product_t, inner_t), jnp.sum(exponentials * f, axis=-1)
+        at_target = (scale * w * slope_t)[:, None]
         total = jnp.sum(exponentials, axis=-1)
         mean_f = sum_f / total
 

@@ -20,17 +20,26 @@ import jax.numpy as jnp
 
 
 class Link(NamedTuple):
-    """An increasing elementwise function of an inner product, with its derivative.
+    """An increasing elementwise function f of an inner product p, in two steps, and its derivative.
+
+    The steps are apart because a block of scores is made in passes, each of which a CPU shares out
+    among its cores, and the costly inner one is worth keeping between them.
 
     Attributes:
-      value: p -> f(p).
-      value_and_slope: p -> (f(p), f'(p)), sharing their work; a slope of None is 1 everywhere.
+      inner: p -> a.
+      value: a -> f.
+      slope: (p, a) -> df/dp; None where that is 1.
       precision: of the inner product; distances cancel and need "highest".
     """
 
+    inner: Callable[[jax.Array], jax.Array]
     value: Callable[[jax.Array], jax.Array]
-    value_and_slope: Callable[[jax.Array], tuple[jax.Array, jax.Array | None]]
+    slope: Callable[[jax.Array, jax.Array], jax.Array] | None
     precision: str
+
+    def __call__(self, p: jax.Array) -> jax.Array:
+        """f(p)."""
+        return self.value(self.inner(p))
 
 
 class ProductForm(NamedTuple):
@@ -57,22 +66,8 @@ def pairwise(
     """Squared distances [..., N, V] of x [..., N, d] and y [V, d], by one product."""
     queries, keys = form.queries(x, gap_x, c), form.keys(y, gap_y, c)
     products = jnp.matmul(queries, keys.T, precision=form.squared.precision)
-    distances = form.squared.value(products)
+    distances = form.squared(products)
     return jnp.asarray(form.scale(c), products.dtype) * jnp.maximum(distances, 0)
-
-
-def _root_of(link: Link) -> Link:
-    """The link of sqrt(f); its slope is cut at f = 1e-12, where a distance has a cusp."""
-
-    def value(p):
-        return jnp.sqrt(jnp.maximum(link.value(p), 1e-12))
-
-    def value_and_slope(p):
-        f, slope = link.value_and_slope(p)
-        root = jnp.sqrt(jnp.maximum(f, 1e-12))
-        return root, jnp.where(f > 1e-12, (1 if slope is None else slope) / (2 * root), 0)
-
-    return Link(value, value_and_slope, link.precision)
 
 
 def _square(x):
@@ -101,34 +96,43 @@ def _ball_keys(y, gap, c):
     return jnp.concatenate([inverse * y, inverse, c * inverse * _square(y)], axis=-1)
 
 
-def _acosh_and_root(p):
-    """acosh(1 + 2p) and sqrt(p (1 + p)) for p >= 0, by one square root and one logarithm."""
-    p = jnp.maximum(p, 1e-30)
-    root = jnp.sqrt(p * (1 + p))
-    return jnp.log1p(2 * (p + root)), root
+def _root(p):
+    return jnp.sqrt(p * (1 + p))
 
 
-def _acosh_squared(p):
-    return jnp.square(_acosh_and_root(p)[0])
+def _acosh(p):
+    """acosh(1 + 2p), to about 1e-5 of itself however small p is."""
+    p = jnp.maximum(p, _SMALLEST)
+    z = 2 * (p + _root(p))
+    series = z * (1 - z * (1 / 2 - z * (1 / 3 - z / 4)))  # log1p itself costs more than both
+    return jnp.where(z < 1e-2, series, jnp.log(1 + z))
 
 
-def _acosh_squared_and_slope(p):
-    acosh, root = _acosh_and_root(p)
-    return acosh * acosh, 2 * acosh / root
+def _sqrt(p):
+    return jnp.sqrt(jnp.maximum(p, _SMALLEST))
 
 
-def _identity(p):
-    return p
+def _same(x):
+    return x
 
 
-def _identity_and_slope(p):
-    return p, None
+# Stands in for products that cancelled to nothing: their square root has to have a derivative.
+_SMALLEST = 1e-30
+# Distances below this, where one has a cusp and the product no digit, pull on nothing.
+_CUSP = 1e-6
 
+DOT = Link(_same, _same, None, "default")
+_FLAT_SQUARED = DOT._replace(precision="highest")
+_FLAT_PLAIN = Link(_sqrt, _same, lambda p, a: jnp.where(a > _CUSP, 0.5 / a, 0), "highest")
+_BALL_SQUARED = Link(
+    _acosh, jnp.square, lambda p, a: 2 * a / _root(jnp.maximum(p, _SMALLEST)), "highest"
+)
+_BALL_PLAIN = Link(
+    _acosh,
+    _same,
+    lambda p, a: jnp.where(a > _CUSP, 1 / _root(jnp.maximum(p, _SMALLEST)), 0),
+    "highest",
+)
 
-DOT = Link(_identity, _identity_and_slope, "default")
-
-_FLAT = DOT._replace(precision="highest")
-_BALL = Link(_acosh_squared, _acosh_squared_and_slope, "highest")
-
-FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT, _root_of(_FLAT))
-BALL = ProductForm(_ball_queries, _ball_keys, lambda c: 1 / c, _BALL, _root_of(_BALL))
+FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT_SQUARED, _FLAT_PLAIN)
+BALL = ProductForm(_ball_queries, _ball_keys, lambda c: 1 / c, _BALL_SQUARED, _BALL_PLAIN)
