@@ -130,6 +130,14 @@ def load(
         if step is None:
             raise InputError(f"{workdir} holds no complete checkpoint yet; let it train longer.")
         content = checkpoints.restore_all(step)
+    if which == "best":
+        epochs = zip(config.seeds, np.asarray(content["best"]["epoch"]), strict=True)
+        never = [s for s, epoch in epochs if epoch == 0 and seed in (None, s)]
+        if never:
+            raise InputError(
+                f"Seed {never[0]} of {workdir} has no finite validation result yet; let it train "
+                "longer, or load which='last'."
+            )
     params = content["best"]["params"] if which == "best" else content["state"]["params"]
     if seed is not None:
         at = config.seeds.index(seed)

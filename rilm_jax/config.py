@@ -44,7 +44,7 @@ class ModelConfig:
         None, "temperature of the geodesic head (its start when learned); None = by init", above=0.0
     )
     learn_tau: bool = _field(True, "learn tau")
-    bias: bool = _field(False, "a bias for every word in the head")
+    bias: bool = _field(False, "a bias for every word in the head (the linear head always has one)")
     squared: bool = _field(True, "geodesic head: -d^2/tau (True) or -d/tau (False)")
     chart: str = _field(
         "ball",
@@ -151,6 +151,18 @@ class RunConfig:
         check(self)
         if not self.seeds:
             raise InputError("seeds is empty; give at least one, e.g. seeds=(42,).")
+        if not all(0 <= seed < 2**31 for seed in self.seeds):
+            raise InputError(f"seeds={self.seeds} has one outside 0 .. 2^31 - 1; choose others.")
+        if self.weight_decay and self.optimizer == "adam":
+            raise InputError(
+                f"weight_decay={self.weight_decay:g} does nothing with optimizer='adam'; choose "
+                "optimizer='adamw' or weight_decay=0."
+            )
+        if self.model.learn_c and self.mode == "stream":
+            raise InputError(
+                "learn_c=True would change the ball under a carried state; choose mode='windows' "
+                "or a fixed c."
+            )
         if len(set(self.seeds)) != len(self.seeds):
             raise InputError(f"seeds={self.seeds} repeats a seed; each must appear once.")
 

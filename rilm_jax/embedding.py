@@ -44,16 +44,21 @@ def with_gap(manifold: Manifold, coords: jax.Array, c: jax.Array) -> Points:
 
 
 def init(key: jax.Array, config: ModelConfig, manifold: Manifold) -> dict[str, jax.Array]:
-    """`{'table': [V, d]}` from N(0, 0.05^2), and `'c'` (unconstrained) where c is learned."""
+    """`{'table': [V, d]}` from N(0, 0.05^2), and `'c'` (unconstrained) where c is learned.
+
+    On a ball smaller than the unit ball, c > 1, the spread shrinks with its radius.
+    """
     shape = (config.vocab_size, config.dim)
-    coords = INIT_SCALE * jax.random.normal(key, shape, config.dtype)
+    scale = INIT_SCALE * (min(1.0, config.c**-0.5) if hasattr(manifold, "gap") else 1.0)
+    coords = scale * jax.random.normal(key, shape, config.dtype)
     params = {"table": coords}
     if config.learn_c:
         share = (config.c - config.c_min) / (config.c_max - config.c_min)
         params["c"] = jnp.asarray(jax.scipy.special.logit(share), config.dtype)
-    params = project(params, config, manifold)
+    c = curvature(params, config)
+    params["table"] = manifold.project(params["table"], c)
     if config.chart == "tangent":
-        params["table"] = manifold.logmap0(params["table"], curvature(params, config))
+        params["table"] = manifold.logmap0(params["table"], c)
     return params
 
 

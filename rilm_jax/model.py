@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from rilm_jax import backbones, embedding, heads, manifolds
 from rilm_jax.config import ModelConfig
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.heads import Keys, blocked
 
 Params = dict[str, Any]
@@ -53,7 +53,7 @@ class LanguageModel(NamedTuple):
       loss: (params, states [B, T, ...], targets [B, T], weights [B, T], reduction='mean_tokens') ->
         (scalar, {'nll', 'weight'}), chunked, its gradient made in the forward pass. mean_tokens:
         sum w NLL / sum w; sum_time_mean_batch: sum w NLL / B. `sums` are constants to
-        differentiation.
+        differentiation: the NLL of the targets with w > 0, and sum w.
     """
 
     config: ModelConfig
@@ -93,11 +93,13 @@ def build(config: ModelConfig) -> LanguageModel:
 
     def init(key: jax.Array) -> Params:
         key_embed, key_backbone, key_head = jax.random.split(key, 3)
-        return {
-            "embed": embedding.init(key_embed, config, manifold),
-            "backbone": backbone.init(key_backbone),
-            "head": head.init(key_head),
-        }
+        return project(
+            {
+                "embed": embedding.init(key_embed, config, manifold),
+                "backbone": backbone.init(key_backbone),
+                "head": head.init(key_head),
+            }
+        )
 
     def project(params: Params) -> Params:
         return params | {
@@ -166,7 +168,13 @@ def build(config: ModelConfig) -> LanguageModel:
         prep = prepare(params) if prep is None else prep
         rows = queries(params, states, prep)
         total = jnp.sum(weights)
-        divisor = jnp.maximum(total, 1) if reduction == "mean_tokens" else targets.shape[0]
+        if reduction == "mean_tokens":
+            divisor = jnp.where(total > 0, total, 1)
+        elif reduction == "sum_time_mean_batch":
+            divisor = targets.shape[0]
+        else:
+            known = ("mean_tokens", "sum_time_mean_batch")
+            raise InputError(unknown_name("reduction", reduction, known))
         scalar, nll_sum = blocked.loss(
             head.link,
             rows.reshape(-1, rows.shape[-1]),

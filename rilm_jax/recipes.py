@@ -44,7 +44,7 @@ MODELS = {
 
 HEADS = {
     "linear": "W_out h + b, with an output matrix of its own (untied)",
-    "tied": "E h + b, the output matrix being the embeddings (tied)",
+    "tied": "E h, the output matrix being the embeddings (tied); + b with bias=True",
     "geodesic": "-d(h, e_w)^2 / tau, the distance on the manifold (default of the RiLMs)",
 }
 

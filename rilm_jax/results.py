@@ -154,7 +154,8 @@ def _row(summary: Mapping[str, Any], name: str) -> list[str]:
         "paper, valid": _paper(config, model),
         "5-gram, valid": number(floor["kn5"]),
         "5-gram, non-`<unk>`": number(floor["kn5_non_unk"]),
-        "tokens/s": f"{summary['tokens_per_second']:,.0f} ({summary['device'].split(': ')[-1]})",
+        "tokens/s": f"{summary['tokens_per_second'] or 0:,.0f} "
+        f"({summary['device'].split(': ')[-1]})",
         "command": f"`{given}`" if given else "-",
         "commit": summary["commit"] or "-",
     }

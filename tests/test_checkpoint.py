@@ -19,20 +19,25 @@ class Inner(NamedTuple):
     carry: jax.Array | None
 
 
+class Best(NamedTuple):
+    params: dict
+    epoch: np.ndarray
+
+
 class Outer(NamedTuple):
     state: Inner
-    best: Inner
+    best: Best
     total: np.ndarray
 
 
-def content(scale=1.0, d=3, layers=2) -> Outer:
+def content(scale=1.0, d=3, layers=2, epochs=(3, 4)) -> Outer:
     def params(offset):
         return {
             f"layer{i}": scale * jnp.arange(2 * d, dtype=jnp.float32).reshape(2, d) + offset
             for i in range(layers)
         }
 
-    return Outer(Inner(params(0), None), Inner(params(100), None), np.array(1 / 3))
+    return Outer(Inner(params(0), None), Best(params(100), np.array(epochs)), np.array(1 / 3))
 
 
 @pytest.fixture
@@ -110,6 +115,18 @@ def test_load_gives_the_configuration_and_the_parameters(workdir, which, offset)
     np.testing.assert_array_equal(params["layer1"], offset + np.arange(6.0).reshape(2, 3))
     _, second = checkpoint.load(str(workdir), which, seed=8)
     np.testing.assert_array_equal(second["layer1"], offset + np.arange(3.0, 6.0))
+
+
+def test_a_seed_that_never_was_finite_has_no_best(tmp_path):
+    config = RunConfig(seeds=(7, 8), model=ModelConfig(dim=5))
+    (tmp_path / "config.json").write_text(json.dumps(to_flat(config)))
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(4, content(epochs=(0, 4)))
+    for seed in (None, 7):
+        with pytest.raises(InputError, match="Seed 7 of .* has no finite validation result"):
+            checkpoint.load(tmp_path, "best", seed)
+    checkpoint.load(tmp_path, "best", seed=8)
+    checkpoint.load(tmp_path, "last")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,16 @@ def made(**options):
     return config, manifold, embedding.init(jax.random.key(0), config, manifold)
 
 
+@pytest.mark.parametrize("chart", ["ball", "tangent"])
+@pytest.mark.parametrize("c", [10.0, 100.0])
+def test_words_start_well_inside_a_small_ball(c, chart):
+    config, manifold, params = made(c=c, chart=chart, dim=128)
+    radii = jnp.sqrt(c) * jnp.linalg.norm(
+        embedding.table(params, config, manifold).tangents, axis=1
+    )
+    assert radii.min() > 0.3 and radii.max() < 1.0
+
+
 @pytest.mark.parametrize("manifold", ["poincare", "euclidean"])
 def test_words_start_from_a_narrow_normal(manifold):
     _, _, params = made(vocab_size=2000, dim=64, manifold=manifold)

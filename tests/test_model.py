@@ -450,3 +450,12 @@ def test_projection_brings_words_and_root_back_into_the_ball(name):
     assert jnp.all(jnp.linalg.norm(points.coords, axis=-1) < 0.9961)
     np.testing.assert_allclose(points.gap, poincare.gap(points.coords, 1.0), rtol=1e-5)
     np.testing.assert_array_equal(model.project(params)["embed"]["table"], params["embed"]["table"])
+
+
+def test_an_unknown_reduction_is_refused():
+    model = build(ModelConfig(vocab_size=5, dim=2))
+    params = model.init(jax.random.key(0))
+    tokens = jnp.zeros((1, 2), int)
+    states, _ = model.hidden(params, tokens, model.initial_carry(params, 1))
+    with pytest.raises(InputError, match="did you mean 'mean_tokens'"):
+        model.loss(params, states, tokens, jnp.ones((1, 2)), reduction="mean_token")

@@ -31,10 +31,12 @@ class Interrupted(KeyboardInterrupt):
 class Best(NamedTuple):
     """Every seed at its best validation epoch so far; leaves have a leading axis S.
 
-    The scores lie on the host in float64, as they were computed.
+    The scores lie on the host in float64, as they were computed. `nll` decides, for a perplexity
+    can overflow; epoch 0 means that no evaluation was finite.
     """
 
     params: Any
+    nll: np.ndarray
     ppl: np.ndarray
     ppl_non_unk: np.ndarray
     epoch: np.ndarray
@@ -176,7 +178,8 @@ class _Run:
     def _start(self, state: TrainState) -> Progress:
         n = len(self.config.seeds)
         own = jax.tree.map(jnp.copy, state.params)  # the state is donated to its first chunk
-        best = Best(own, np.full(n, np.inf), np.full(n, np.inf), np.zeros(n, int))
+        worst = np.full(n, np.inf)
+        best = Best(own, worst, worst, worst, np.zeros(n, int))
         zero = np.zeros((), np.float64)
         never = np.full(n, -1)
         return Progress(state, best, np.zeros(n), np.zeros(n), never, np.zeros(n), zero, zero, zero)
@@ -200,9 +203,6 @@ class _Run:
         last = jnp.asarray(last_step - first_step)
         if self.config.mode == "stream":
             order, row_weight = None, None
-            if int(progress.state.step) == first_step:
-                state = states.restart_streams(self.model, progress.state, self.config)
-                progress = progress._replace(state=state)
         else:
             order, row_weight = self.order(self.seeds, epoch)
         while (step := int(progress.state.step)) < last_step:
@@ -262,15 +262,16 @@ class _Run:
         }
 
     def _keep_best(self, progress: Progress, report: Mapping[str, Any], epoch: int) -> Progress:
-        ppl, before = np.asarray(report["ppl"]), progress.best
-        better = np.asarray(progress.state.alive) & (ppl < before.ppl)
+        nll, before = np.asarray(report["nll"]), progress.best
+        better = np.asarray(progress.state.alive) & (nll < before.nll)
 
         def chosen(new, old):
             return jnp.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
         best = Best(
             jax.tree.map(chosen, progress.state.params, before.params),
-            np.where(better, ppl, before.ppl),
+            np.where(better, nll, before.nll),
+            np.where(better, report["ppl"], before.ppl),
             np.where(better, report["ppl_non_unk"], before.ppl_non_unk),
             np.where(better, epoch, before.epoch),
         )
@@ -299,14 +300,14 @@ class _Run:
 
     def _sum_up(self, progress: Progress, began: float) -> dict[str, Any]:
         config, best = self.config, progress.best
-        alive = np.asarray(progress.state.alive)
+        usable = np.asarray(progress.state.alive) & (best.epoch > 0)
         test = Evaluator(self.model, self.corpus.test, config).report(best.params)
         final = self.valid.report(progress.state.params)
         self._record(self.total, int(-(-self.total // self.steps_per_epoch)), "test", test)
 
         def over_seeds(values):
             return summary.statistics(
-                [v if a else None for v, a in zip(values, alive, strict=True)]
+                [v if use else None for v, use in zip(values, usable, strict=True)]
             )
 
         floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
@@ -320,7 +321,7 @@ class _Run:
             "final_state_norm_max": over_seeds(final["state_norm_max"]),
             "test_ppl": over_seeds(test["ppl"]),
             "test_ppl_non_unk": over_seeds(test["ppl_non_unk"]),
-            "floor": floors,
+            "floor": {name: v if np.isfinite(v) else None for name, v in floors.items()},
             "frozen": [
                 {"seed": seed, "step": int(step), "grad_norm": repr(float(norm))}
                 for seed, step, norm in zip(
@@ -329,7 +330,10 @@ class _Run:
                 if step >= 0
             ],
             "corpus": dict(self.corpus.info),
-            "tokens_per_second": float(progress.tokens / max(float(progress.seconds), 1e-9)),
+            # None for a run so short that compilation cannot be told apart.
+            "tokens_per_second": float(progress.tokens / progress.seconds)
+            if progress.seconds
+            else None,
             "wall_seconds": time.perf_counter() - began,
         }
         result = dict(self.record) | summary.build(config, results)

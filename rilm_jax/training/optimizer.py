@@ -9,7 +9,8 @@ from rilm_jax.config import RunConfig
 def build(config: RunConfig, total_steps: int) -> optax.GradientTransformation:
     """Clipping by global norm, then Adam or AdamW at the scheduled rate.
 
-    Decoupled weight decay acts on matrices alone: temperatures, curvature and biases are free.
+    Decoupled weight decay acts on matrices alone, the words' table among them: temperatures,
+    curvature and biases are free.
     """
     clip = [optax.clip_by_global_norm(config.clip_norm)] if config.clip_norm else []
     if config.optimizer == "adam":

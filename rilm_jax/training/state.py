@@ -41,12 +41,6 @@ def init(model: LanguageModel, tx: optax.GradientTransformation, config: RunConf
     return TrainState(jnp.zeros((), jnp.int32), params, opt_state, carry, alive)
 
 
-def restart_streams(model: LanguageModel, state: TrainState, config: RunConfig) -> TrainState:
-    """The state at the start of an epoch: streams begin again from the root."""
-    carry = jax.jit(jax.vmap(lambda params: _carry(model, params, config)))(state.params)
-    return state._replace(carry=carry)
-
-
 def _carry(model, params, config):
     if config.mode == "windows":
         return None

@@ -65,12 +65,25 @@ def over_seeds(function: Callable, how: str, in_axes: tuple[int | None, ...]) ->
 
 
 def objective(
-    model: LanguageModel, params: Any, batch: Batch, carry: Any, config: RunConfig, key: Any
+    model: LanguageModel,
+    params: Any,
+    batch: Batch,
+    carry: Any,
+    config: RunConfig,
+    key: Any,
+    fresh: jax.Array | bool = True,
 ) -> tuple[jax.Array, tuple[Any, dict[str, jax.Array]]]:
-    """Loss of a batch with the carry and the sums it leaves: (scalar, (carry, sums))."""
+    """Loss of a batch with the carry and the sums it leaves: (scalar, (carry, sums)).
+
+    Independent windows start from the root, streams only where `fresh`; the root gets its gradient
+    there, while a state carried in is a constant.
+    """
     prep = model.prepare(params)._replace(backbone=None)
+    root = model.initial_carry(params, batch.inputs.shape[0], prep=prep)
     if config.mode == "windows":
-        carry = model.initial_carry(params, batch.inputs.shape[0], prep=prep)
+        carry = root
+    else:
+        carry = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), root, carry)
     mask = batch.weights if config.mode == "stream" else None
     states, carry = model.hidden(params, batch.inputs, carry, mask=mask, rng=key, prep=prep)
     scalar, sums = model.loss(
@@ -82,7 +95,9 @@ def objective(
 def make_step(
     model: LanguageModel, tx: optax.GradientTransformation, config: RunConfig
 ) -> Callable[..., tuple[tuple, StepInfo]]:
-    """(seed, step, (params, opt_state, carry, alive), batch) -> (the next of those, `StepInfo`).
+    """(seed, step, (params, opt_state, carry, alive), batch, fresh) -> (the next, `StepInfo`).
+
+    `fresh` says that streams begin here, from the root.
 
     A step whose loss or gradient is not finite is not taken, and none after it.
     """
@@ -90,12 +105,12 @@ def make_step(
         (config.model.dropout, config.model.word_dropout, config.model.output_dropout)
     )
 
-    def step(seed, step, before, batch):
+    def step(seed, step, before, batch, fresh=True):
         params, opt_state, carry, alive = before
         key = jax.random.fold_in(rng.key(seed, rng.DROPOUT), step) if uses_dropout else None
 
         def loss(params):
-            return objective(model, params, batch, carry, config, key)
+            return objective(model, params, batch, carry, config, key, fresh)
 
         (value, (new_carry, sums)), grads = jax.value_and_grad(loss, has_aux=True)(params)
         norm = optax.tree.norm(grads)
@@ -130,7 +145,7 @@ def make_chunk(
 
             def taken(before):
                 batch = _batch(data, order, row_weight, at)
-                return take(seed, start + j, before, batch)
+                return take(seed, start + j, before, batch, at == 0)
 
             def skipped(before):
                 zero = jnp.zeros((), config.model.dtype)

@@ -11,7 +11,7 @@ import pytest
 from rilm_jax import build, data, rng
 from rilm_jax.training import make_chunk, optimizer
 from rilm_jax.training import state as states
-from rilm_jax.training.step import objective, on_device
+from rilm_jax.training.step import Batch, objective, on_device
 
 SEEDS = (11, 12, 13, 14, 15)
 
@@ -137,3 +137,23 @@ def test_float64_trains(corpus, steady):
         assert info.nll.dtype == jnp.float64 and jnp.all(info.finite)
     finally:
         jax.config.update("jax_enable_x64", False)
+
+
+def test_streams_train_the_root_where_they_begin(corpus, tiny):
+    """From the root at the epoch's first step, from a constant carry at the second."""
+    config = tiny(mode="stream", seeds=(11,))
+    model = build(config.model)
+    params = jax.jit(model.init)(jax.random.key(0))
+    cut = data.streams(corpus.train, config.batch_size, config.window)
+    batch = Batch(*(jnp.asarray(x[0]) for x in cut))
+    carry = jax.tree.map(lambda x: 0.9 * x, model.initial_carry(params, config.batch_size))
+
+    @jax.jit
+    def of_root(fresh):
+        def loss(params):
+            return objective(model, params, batch, carry, config, None, fresh)[0]
+
+        return jax.grad(loss)(params)["backbone"]["root"]
+
+    assert jnp.all(of_root(True) != 0)
+    assert jnp.all(of_root(False) == 0)
