@@ -123,7 +123,7 @@ def test_a_seed_that_never_was_finite_has_no_best(tmp_path):
     with Checkpoints(tmp_path) as checkpoints:
         checkpoints.save(4, content(epochs=(0, 4)))
     for seed in (None, 7):
-        with pytest.raises(InputError, match="Seed 7 of .* has no finite validation result"):
+        with pytest.raises(InputError, match=r"Seed 7 of .* has no finite validation result"):
             checkpoint.load(tmp_path, "best", seed)
     checkpoint.load(tmp_path, "best", seed=8)
     checkpoint.load(tmp_path, "last")
