@@ -14,7 +14,7 @@ def scan(step: Step, carry: Any, xs: Any, k: int) -> tuple[Any, Any]:
 
     The state passes through `stop_gradient` before step t whenever t > 0 and t % k == 0. The
     derivative keeps the states alone and repeats a step when it comes to it: on CPU storing what is
-    inside a step on the ball costs twice as much as computing it again.
+    inside a step on the ball costs more than computing it again.
 
     Args:
       step: a pure function.
