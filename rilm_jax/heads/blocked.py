@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rilm_jax import varying
-from rilm_jax.manifolds.product import Link
+from rilm_jax.manifolds.product import DOT, Link
 
 
 class Keys(NamedTuple):
@@ -38,9 +38,12 @@ class Keys(NamedTuple):
 
 
 def block_size(vocab_size: int) -> int:
-    """States a block: a block of scores near 2 MiB in float32, 16 to 512 states."""
-    ideal = (1 << 19) / vocab_size
-    return int(min(512, max(16, 2 ** round(np.log2(ideal)))))
+    """States a block: a block of scores of at most about 4 MiB in float32, 16 to 128 states.
+
+    Larger blocks leave the cache, smaller ones add to the keys' gradient more often.
+    """
+    ideal = (1 << 20) / vocab_size
+    return int(min(128, max(16, 2 ** round(np.log2(ideal)))))
 
 
 def scores(link: Link, queries: jax.Array, keys: Keys) -> jax.Array:
@@ -52,6 +55,7 @@ def scores(link: Link, queries: jax.Array, keys: Keys) -> jax.Array:
 
 def nll(link: Link, queries: jax.Array, keys: Keys, targets: jax.Array) -> jax.Array:
     """-log softmax(scores)[target] of every state: [N, K], [N] -> [N]."""
+    link, queries, keys = _without_constants(link, queries, keys)
     n, size = targets.shape[0], block_size(keys.features.shape[0])
 
     @jax.checkpoint
@@ -79,7 +83,18 @@ def loss(
     Returns:
       (weighted sum, plain sum over the states that count), both scalars.
     """
+    link, queries, keys = _without_constants(link, queries, keys)
     return _loss(link, queries, varying.like(keys, targets), targets, weights)
+
+
+def _without_constants(link, queries, keys):
+    """The same softmax by narrower products, where the link knows one."""
+    if link.softmax is None:
+        return link, queries, keys
+    queries, features, offset = link.softmax(queries, keys.features)
+    offset = keys.scale * offset
+    bias = offset if keys.bias is None else keys.bias + offset
+    return DOT._replace(precision=link.precision), queries, Keys(features, keys.scale, bias)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -111,9 +126,7 @@ def _loss_forward(link, queries, keys, targets, weights):
         inner = end_of_pass(link.inner(products))
         f = link.value(inner)
         if bias is None:
-            # The link increases, so the largest score belongs to one end of the row of products.
-            ends = jnp.where(scale > 0, jnp.max(products, -1), jnp.min(products, -1))
-            shift = scale * link(ends)
+            shift = scale * link(link.best(products, axis=-1))
             shifted = scale * f - shift[:, None]
         else:
             table = scale * f + bias
@@ -135,18 +148,18 @@ def _loss_forward(link, queries, keys, targets, weights):
         factor = w / total
         by_product = (scale * factor)[:, None]
         d_queries = by_product * pulled - at_target * key_of_target
-        d_features, d_scale, d_bias = totals
-        d_features += jnp.matmul(pull.T, by_product * q, precision=link.precision)
+        d_features, d_scale, d_bias = totals  # the first transposed, which is faster on CPU
+        d_features += jnp.matmul((by_product * q).T, pull, precision=link.precision)
         d_scale += jnp.sum(w * (mean_f - f_t))
         if bias is not None:
-            d_bias += factor @ exponentials
+            d_bias += jnp.sum(factor[:, None] * exponentials, axis=0)
         return (d_features, d_scale, d_bias), (per_state, d_queries, at_target * q)
 
-    start = jax.tree.map(jnp.zeros_like, tuple(keys))
+    start = jax.tree.map(jnp.zeros_like, (features.T, scale, bias))
     blocks = _blocks((queries, targets, weights), size)
     totals, (per_state, d_queries, from_targets) = jax.lax.scan(one_block, start, blocks)
     d_features, d_scale, d_bias = totals
-    d_features = d_features.at[targets].add(-_flat(from_targets, n))
+    d_features = d_features.T.at[targets].add(-_flat(from_targets, n))
     if bias is not None:
         d_bias = d_bias.at[targets].add(-weights)
     gradients = (_flat(d_queries, n), Keys(d_features, d_scale, d_bias))

@@ -30,12 +30,18 @@ class Link(NamedTuple):
       value: a -> f.
       slope: (p, a) -> df/dp; None where that is 1.
       precision: of the inner product; distances cancel and need "highest".
+      best: `jnp.max` where the largest product scores highest, `jnp.min` where it is a distance.
+      softmax: None, or (queries [..., K], keys [V, K]) -> (queries [..., K'], keys [V, K'],
+        offset [V]) where <q', k'> + offset is f(<q, k>) less what all keys share, K' < K: a softmax
+        over keys does not see the difference. Features that are always 1 get no gradient from it.
     """
 
     inner: Callable[[jax.Array], jax.Array]
     value: Callable[[jax.Array], jax.Array]
     slope: Callable[[jax.Array, jax.Array], jax.Array] | None
     precision: str
+    best: Callable[..., jax.Array]
+    softmax: Callable[..., tuple[jax.Array, jax.Array, jax.Array]] | None = None
 
     def __call__(self, p: jax.Array) -> jax.Array:
         """f(p)."""
@@ -86,6 +92,11 @@ def _flat_keys(y, gap, c):
     return jnp.concatenate([y, jnp.ones_like(square), square], axis=-1)
 
 
+def _flat_softmax(queries, keys):
+    """-2 <x, y> + |y|^2: without |x|^2."""
+    return queries[..., :-2], keys[:, :-2], keys[:, -1]
+
+
 def _ball_queries(x, gap, c):
     inverse = 1 / gap
     return jnp.concatenate([-2 * c * inverse * x, c * inverse * _square(x), inverse], axis=-1)
@@ -121,17 +132,17 @@ _SMALLEST = 1e-30
 # Distances below this, where one has a cusp and the product no digit, pull on nothing.
 _CUSP = 1e-6
 
-DOT = Link(_same, _same, None, "default")
-_FLAT_SQUARED = DOT._replace(precision="highest")
-_FLAT_PLAIN = Link(_sqrt, _same, lambda p, a: jnp.where(a > _CUSP, 0.5 / a, 0), "highest")
-_BALL_SQUARED = Link(
-    _acosh, jnp.square, lambda p, a: 2 * a / _root(jnp.maximum(p, _SMALLEST)), "highest"
-)
-_BALL_PLAIN = Link(
-    _acosh,
-    _same,
-    lambda p, a: jnp.where(a > _CUSP, 1 / _root(jnp.maximum(p, _SMALLEST)), 0),
-    "highest",
+
+def _distance(inner, value, slope, softmax=None):
+    return Link(inner, value, slope, precision="highest", best=jnp.min, softmax=softmax)
+
+
+DOT = Link(_same, _same, None, precision="default", best=jnp.max)
+_FLAT_SQUARED = _distance(_same, _same, None, _flat_softmax)
+_FLAT_PLAIN = _distance(_sqrt, _same, lambda p, a: jnp.where(a > _CUSP, 0.5 / a, 0))
+_BALL_SQUARED = _distance(_acosh, jnp.square, lambda p, a: 2 * a / _root(jnp.maximum(p, _SMALLEST)))
+_BALL_PLAIN = _distance(
+    _acosh, _same, lambda p, a: jnp.where(a > _CUSP, 1 / _root(jnp.maximum(p, _SMALLEST)), 0)
 )
 
 FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT_SQUARED, _FLAT_PLAIN)
