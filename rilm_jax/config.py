@@ -77,11 +77,30 @@ class ModelConfig:
         above=0.0,
         most=0.5,
     )
+    num_layers: int = _field(2, "baselines: layers or blocks (rhn: highway layers a step)", least=1)
+    hidden_dim: int | None = _field(
+        None,
+        "units of an lstm or rhn layer (None = dim), of a transformer's feed-forward layer (None = "
+        "4 dim), channels inside an ssm block (None = 2 dim)",
+        least=1,
+    )
+    num_heads: int = _field(4, "transformer: attention heads, each of even dimension", least=1)
+    span: int = _field(64, "transformer: how many words a word sees, itself included", least=1)
+    projection: bool = _field(
+        False, "a matrix from states to the words' dimension (baselines with a wider state)"
+    )
     dropout: float = _field(
-        0.0, "rilm: on the tangent state, one mask a window", least=0.0, most=0.95
+        0.0,
+        "inside the backbone: one mask a window on rilm's tangent state and on what lstm and rhn "
+        "layers return; fresh masks on what a transformer or ssm block adds",
+        least=0.0,
+        most=0.95,
     )
     word_dropout: float = _field(
         0.0, "whole words read as the origin, one mask a window", least=0.0, most=0.95
+    )
+    input_dropout: float = _field(
+        0.0, "on the word vectors, one mask a window", least=0.0, most=0.95
     )
     output_dropout: float = _field(
         0.0, "on the tangent state on its way to the head, one mask a window", least=0.0, most=0.95

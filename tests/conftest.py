@@ -23,6 +23,15 @@ def _cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
+@pytest.fixture(scope="module")
+def quick_compilation() -> Iterator[None]:
+    """Without most of XLA's optimiser, which takes half of the time where speed is not tested."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 @pytest.fixture
 def key() -> Callable[[], jax.Array]:
     """A function that returns another `jax.random.key` at each call, the same ones in every run."""

@@ -13,6 +13,8 @@ from rilm_jax.embedding import Points
 from rilm_jax.errors import InputError
 from rilm_jax.manifolds import poincare
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 V, D = 30, 8
 
 slow = pytest.mark.slow
@@ -43,15 +45,6 @@ OPTIONS = {
 def options(fast, names=tuple(OPTIONS)):
     """Names as parameters of a test, those not in `fast` marked slow (each costs a compilation)."""
     return [pytest.param(n, marks=() if n in fast else slow) for n in names]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation() -> Iterator[None]:
-    """XLA's optimiser is not what is tested here, and takes half of the time."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture

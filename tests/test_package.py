@@ -21,7 +21,7 @@ LAYERS = (
     {"manifolds"},
     {"config", "embedding", "heads", "backbones"},
     {"model"},
-    {"losses", "metrics", "ngram", "data"},
+    {"losses", "sizes", "metrics", "ngram", "data"},
     {"training", "checkpoint", "analysis", "trained", "scoring", "generation"},
     {"recipes", "results", "commandline"},
 )

@@ -134,7 +134,7 @@ def test_every_field_is_a_key():
         ("ptb", "hyprilm,data=folder", "for the corpus 'text' only"),
         ("text", "hyprilm", "append ,data=FOLDER"),
         ("ptb", "hyprilm,matched=1", "matched=1 is for baselines"),
-        ("ptb", "lstm-tied,matched=1", "give dim=... instead"),
+        ("ptb", "lstm-tied,matched=1,dim=9", "leave out dim=9"),
         ("ptb", "lstm,matched=2", "must be True or False"),
     ],
 )

@@ -9,8 +9,9 @@ from jax.typing import ArrayLike
 
 from rilm_jax import manifolds
 from rilm_jax.data import check_ids
-from rilm_jax.embedding import Points, Table, with_gap
+from rilm_jax.embedding import Points, Table
 from rilm_jax.errors import InputError
+from rilm_jax.heads import geodesic
 from rilm_jax.model import LanguageModel, Params
 
 
@@ -63,8 +64,7 @@ def place(model: LanguageModel, params: Params, table: Table, states: Any) -> Po
     if "log_entry" not in params["head"]:
         return None
     manifold = manifolds.get(model.config.manifold)
-    coords = manifold.expmap0(jnp.exp(params["head"]["log_entry"]) * states, table.c)
-    return with_gap(manifold, manifold.project(coords, table.c), table.c)
+    return geodesic.enter(params["head"], manifold, table.c, states)
 
 
 def radius(model: LanguageModel, params: Params, table: Table, states: Any) -> jax.Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rilm_jax.backbones import rilm
+from rilm_jax.backbones import linen, lstm, rhn, rilm, ssm, transformer
 from rilm_jax.backbones.base import Backbone
 from rilm_jax.config import ModelConfig
 from rilm_jax.errors import InputError, unknown_name
@@ -10,7 +10,13 @@ from rilm_jax.manifolds import Manifold
 
 Builder = Callable[[ModelConfig, Manifold], Backbone]
 
-_BUILDERS: dict[str, Builder] = {"rilm": rilm.build}
+_BUILDERS: dict[str, Builder] = {
+    "rilm": rilm.build,
+    "lstm": linen.adapt(lstm.make),
+    "transformer": linen.adapt(transformer.make),
+    "ssm": linen.adapt(ssm.make),
+    "rhn": linen.adapt(rhn.make),
+}
 
 
 def register(name: str, build: Builder) -> None:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from rilm_jax import varying
-from rilm_jax.backbones import composition, dropout, moves, truncation
+from rilm_jax.backbones import composition, dropout, inputs, moves, truncation
 from rilm_jax.backbones.base import Backbone, Params
 from rilm_jax.config import ModelConfig
 from rilm_jax.embedding import Points, Table, with_gap
@@ -50,26 +50,18 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
         rng: jax.Array | None = None,
     ) -> tuple[Points, Points]:
         phi, c = params["phi"], table.c
-        masks = dropout.masks(rng, tokens, config)
-        if prep is not None:
-            inputs = prep[tokens]
-        elif config.vocab_size <= tokens.size:
-            inputs = prepare(params, table)[tokens]
-        else:
-            inputs = composition.word_inputs(phi, table.tangents[tokens])
-        if masks.words is not None:
-            # A dropped word is read as the origin: its half of the map is the bias alone.
-            inputs = jnp.where(masks.words[..., None], inputs, phi["b"])
-        by_time = (inputs, None if mask is None else mask[..., None] > 0)
+        masks = dropout.masks(rng, tokens, config, config.dim)
+        rows = inputs.read(lambda v: composition.word_inputs(phi, v), table, prep, tokens, masks)
+        by_time = (rows, None if mask is None else mask[..., None] > 0)
         by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
 
-        def one_step(state: Points, at_t) -> Points:
-            inputs, kept = at_t
+        def one_step(state: Points, at_t) -> tuple[Points, Points]:
+            row, kept = at_t
             v = dropout.apply(masks.state, log(state, c))
-            moved = step(state, composition.apply(phi, config.composition, v, inputs), c)
-            if kept is None:
-                return moved
-            return jax.tree.map(lambda new, old: jnp.where(kept, new, old), moved, state)
+            moved = step(state, composition.apply(phi, config.composition, v, row), c)
+            if kept is not None:
+                moved = jax.tree.map(lambda new, old: jnp.where(kept, new, old), moved, state)
+            return moved, moved
 
         carry = varying.like(carry, tokens)
         visited, carry = truncation.scan(one_step, carry, by_time, k)

@@ -1,6 +1,6 @@
 """The tied head: the output matrix is the embedding.
 
-    score_v = <h, e_v> + b_v
+    score_v = <P h, e_v> + b_v,   P the identity unless `projection`
 
 Words and states on a manifold are read through log_0. Source: Inan, Khosravi, Socher, "Tying Word
 Vectors and Word Classifiers" (1611.01462); Press and Wolf, "Using the Output Embedding to Improve
@@ -11,32 +11,27 @@ import jax
 import jax.numpy as jnp
 
 from rilm_jax.embedding import Points, Table
-from rilm_jax.errors import InputError
+from rilm_jax.heads import projection
 from rilm_jax.heads.base import Context, Head, Params
 from rilm_jax.heads.blocked import Keys
 from rilm_jax.manifolds.product import DOT
 
 
 def build(context: Context) -> Head:
-    """A tied head, with a bias for every word where the configuration says so.
+    """A tied head, with a bias for every word and a projection where the configuration says so.
 
     Raises:
-      InputError: states of another dimension than the words.
+      InputError: what `projection.check` raises.
     """
     config = context.config
-    if context.state_dim != config.dim:
-        raise InputError(
-            f"the tied head multiplies states with words, but states have dimension "
-            f"{context.state_dim} and words {config.dim}; make them equal."
-        )
+    projection.check(context)
 
     def init(key: jax.Array) -> Params:
-        del key
-        return {"bias": jnp.zeros(config.vocab_size, config.dtype)} if config.bias else {}
+        bias = {"bias": jnp.zeros(config.vocab_size, config.dtype)} if config.bias else {}
+        return bias | projection.init(key, context)
 
     def queries(params: Params, table: Table, states) -> jax.Array:
-        del params
-        return vectors(context, table, states)
+        return projection.apply(params, vectors(context, table, states))
 
     def keys(params: Params, table: Table) -> Keys:
         return word_keys(params, table)._replace(bias=params.get("bias"))

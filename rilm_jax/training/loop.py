@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rilm_jax import data, ngram
+from rilm_jax import data, ngram, sizes
 from rilm_jax import model as models
 from rilm_jax.checkpoint import Checkpoints
 from rilm_jax.config import RunConfig
@@ -312,7 +312,7 @@ class _Run:
 
         floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
         results = {
-            "params": summary.count_params(jax.tree.map(lambda x: x[0], progress.state.params)),
+            "params": sizes.count(jax.tree.map(lambda x: x[0], progress.state.params)),
             "steps": self.total,
             "final_valid_ppl": over_seeds(final["ppl"]),
             "best_valid_ppl": over_seeds(best.ppl),

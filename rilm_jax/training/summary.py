@@ -27,20 +27,6 @@ def statistics(per_seed: Sequence[float | None]) -> dict[str, Any]:
     }
 
 
-def count_params(params: Any) -> dict[str, int]:
-    """Parameters of one seed, in total and by part, from leaves with or without a seed axis."""
-
-    def size(tree):
-        return int(sum(np.prod(x.shape, dtype=int) for x in jax.tree.leaves(tree)))
-
-    parts = {
-        "embedding": size(params["embed"]),
-        "backbone": size(params["backbone"]),
-        "head": size(params["head"]),
-    }
-    return {"total": sum(parts.values()), **parts}
-
-
 def circumstances() -> dict[str, Any]:
     """Device, versions and commit."""
     packages = ("rilm_jax", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")

@@ -13,14 +13,14 @@ V, D, T = 12, 64, 8
 
 
 def masks(key, tokens, **rates):
-    return dropout.masks(key, tokens, ModelConfig(vocab_size=V, dim=D, **rates))
+    return dropout.masks(key, tokens, ModelConfig(vocab_size=V, dim=D, **rates), D)
 
 
 TOKENS = jax.random.randint(jax.random.key(1), (4, T), 0, V, jnp.int32)
 
 
 def test_without_a_key_nothing_is_dropped():
-    assert masks(None, TOKENS, dropout=0.5, output_dropout=0.5, word_dropout=0.5) == (None,) * 3
+    assert masks(None, TOKENS, dropout=0.5, output_dropout=0.5, word_dropout=0.5) == (None,) * 4
     options = {"vocab_size": V, "dim": D, "manifold": "euclidean"}
     plain = build(ModelConfig(**options))
     dropped = build(ModelConfig(**options, dropout=0.5, output_dropout=0.5, word_dropout=0.5))
@@ -32,11 +32,11 @@ def test_without_a_key_nothing_is_dropped():
     )
 
 
-@pytest.mark.parametrize("name", ["dropout", "output_dropout"])
+@pytest.mark.parametrize("name", ["dropout", "input_dropout", "output_dropout"])
 def test_masks_keep_the_mean_and_differ_by_key_sequence_and_step(name):
     tokens = jnp.zeros((400, T), jnp.int32)
-    at = {"dropout": 0, "output_dropout": 1}[name]
-    one, other = (masks(jax.random.key(s), tokens, **{name: 0.25})[at] for s in (0, 1))
+    which = {"dropout": "state", "input_dropout": "inputs", "output_dropout": "output"}[name]
+    one, other = (getattr(masks(jax.random.key(s), tokens, **{name: 0.25}), which) for s in (0, 1))
     np.testing.assert_allclose(np.unique(one), [0, 1 / 0.75], rtol=1e-6)
     assert abs(float(jnp.mean(one)) - 1) < 0.02
     assert jnp.any(one != other)

@@ -4,7 +4,6 @@ Nothing here tests how long anything takes.
 """
 
 import json
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 
 import jax
@@ -14,6 +13,8 @@ import pytest
 
 from experiments.benchmarks import gemms, measure, programs, report, suites
 from experiments.benchmarks.measure import Row, Target
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 CIRCUMSTANCES = {
     "suite": "cpu",
@@ -25,15 +26,6 @@ CIRCUMSTANCES = {
     "versions": {"jax": "0.10.2", "python": "3.12.0"},
     "commit": "abc",
 }
-
-
-@pytest.fixture(autouse=True)
-def _unoptimised() -> Iterator[None]:
-    """What is measured here is not how fast XLA's code is, so it need not optimise it."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 def test_rows_are_called_in_turn_and_back_again():

@@ -1,7 +1,6 @@
 """RiLM in PyTorch is our RiLM: the same losses, gradients and parameters, step after step."""
 
 import functools
-from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -13,17 +12,8 @@ from rilm_jax import build
 from rilm_jax.training import optimizer
 from rilm_jax.training.step import make_step
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.usefixtures("quick_compilation")]
 STEPS = 4
-
-
-@pytest.fixture(autouse=True)
-def _unoptimised() -> Iterator[None]:
-    """Equality is what is tested, so XLA need not optimise, which takes most of the time."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +16,8 @@ from rilm_jax.heads.blocked import Keys
 from rilm_jax.manifolds import poincare
 from rilm_jax.manifolds.product import BALL, FLAT
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 N, V, D = 83, 37, 6
 LINKS = {
     "ball": (BALL, BALL.squared),
@@ -25,15 +26,6 @@ LINKS = {
     "flat-unsquared": (FLAT, FLAT.plain),
 }
 FAST = {("ball", False), ("flat", True), ("ball-unsquared", True)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation() -> Iterator[None]:
-    """XLA's optimiser is not what is tested here, and takes half of the time."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture(autouse=True)

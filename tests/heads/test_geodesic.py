@@ -1,7 +1,5 @@
 """The geodesic head: its scores are distances."""
 
-from collections.abc import Iterator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,17 +9,10 @@ from rilm_jax import ModelConfig, build
 from rilm_jax.embedding import Points
 from rilm_jax.manifolds import euclidean, poincare
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 V, D, N = 40, 8, 25
 GEOMETRY = {"poincare": poincare, "euclidean": euclidean}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation() -> Iterator[None]:
-    """XLA's optimiser is not what is tested here, and takes half of the time."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
 
 
 def points(key, n, reach, c=1.0):

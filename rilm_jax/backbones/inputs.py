@@ -1,0 +1,37 @@
+"""What a backbone reads of a word: a function of its vector, for as few rows as suffice."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from rilm_jax.backbones.dropout import Masks
+from rilm_jax.embedding import Table
+
+
+def read(
+    function: Callable[[jax.Array], jax.Array],
+    table: Table,
+    prep: jax.Array | None,
+    tokens: jax.Array,
+    masks: Masks,
+) -> jax.Array:
+    """function(v_e) of every token: [B, T, K].
+
+    Args:
+      function: [..., d] -> [..., K], what is computed outside the recurrence.
+      table: the words; their vectors are log_0 of them.
+      prep: [V, K], the function of the whole vocabulary, or None.
+      tokens: [B, T] ids.
+      masks: a dropped word is read as the zero vector.
+    """
+    if prep is not None:
+        rows = prep[tokens]
+    elif masks.inputs is None and len(table.tangents) <= tokens.size:
+        rows = function(table.tangents)[tokens]
+    else:
+        vectors = table.tangents[tokens]
+        rows = function(vectors if masks.inputs is None else masks.inputs[:, None] * vectors)
+    if masks.words is None:
+        return rows
+    return jnp.where(masks.words[..., None], rows, function(jnp.zeros_like(table.tangents[0])))

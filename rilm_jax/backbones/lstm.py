@@ -1,0 +1,115 @@
+"""Long short-term memory, any number of layers of any width.
+
+    i, f, g, o = split(W_x x + W_h h + b)
+    c' = sigmoid(f) c + sigmoid(i) tanh(g),   h' = sigmoid(o) tanh(c')
+
+The forget gate's bias starts at 1. W_x x is one product for a whole window. Dropout is variational:
+a layer's output has one mask a sequence, the same at every step, on its way up and on its way back
+into the layer. Sources: Hochreiter and Schmidhuber, "Long Short-Term Memory"; Gers et al.,
+"Learning to Forget"; Gal and Ghahramani, "A Theoretically Grounded Application of Dropout in
+Recurrent Neural Networks" (1512.05287).
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from rilm_jax.backbones import dropout, truncation
+from rilm_jax.config import ModelConfig
+
+Carry = tuple[jax.Array, jax.Array]
+
+
+def make(config: ModelConfig) -> nn.Module:
+    """`num_layers` layers of `hidden_dim` units (None: `dim`), gradients cut every k steps."""
+    return LSTM(
+        input_dim=config.dim,
+        hidden_dim=config.hidden_dim or config.dim,
+        num_layers=config.num_layers,
+        k=config.k or 0,
+        dropout=config.dropout,
+        dtype=jnp.dtype(config.dtype),
+    )
+
+
+class Layer(nn.Module):
+    """One layer; `__call__` takes W_x x + b [B, T, 4 H] in place of x."""
+
+    input_dim: int
+    hidden_dim: int
+    k: int
+    dtype: jnp.dtype
+
+    def setup(self):
+        def forget_one(key, shape, dtype):
+            del key
+            return jnp.zeros(shape, dtype).at[self.hidden_dim : 2 * self.hidden_dim].set(1)
+
+        gates, dtype = 4 * self.hidden_dim, self.dtype
+        scaled, orthogonal = nn.initializers.lecun_normal(), nn.initializers.orthogonal()
+        self.W_x = self.param("W_x", scaled, (self.input_dim, gates), dtype)
+        self.W_h = self.param("W_h", orthogonal, (self.hidden_dim, gates), dtype)
+        self.b = self.param("b", forget_one, (gates,), dtype)
+
+    def inputs(self, x: jax.Array) -> jax.Array:
+        """W_x x + b."""
+        return x @ self.W_x + self.b
+
+    def __call__(
+        self, inputs: jax.Array, carry: Carry, mask: jax.Array | None, dropped: jax.Array | None
+    ) -> tuple[jax.Array, Carry]:
+        w_h = self.W_h
+
+        def step(state: Carry, at_t) -> tuple[Carry, jax.Array]:
+            rows, kept = at_t
+            h, c = state
+            i, f, g, o = jnp.split(rows + h @ w_h, 4, axis=-1)
+            new_c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
+            new_h = dropout.apply(dropped, nn.sigmoid(o) * nn.tanh(new_c))
+            if kept is not None:
+                new_h, new_c = jnp.where(kept, new_h, h), jnp.where(kept, new_c, c)
+            return (new_h, new_c), new_h
+
+        by_time = (inputs, None if mask is None else mask[..., None])
+        by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
+        outputs, carry = truncation.scan(step, carry, by_time, self.k, keep="products")
+        return jnp.swapaxes(outputs, 0, 1), carry
+
+
+class LSTM(nn.Module):
+    """A sequence module (see `linen`)."""
+
+    input_dim: int
+    hidden_dim: int
+    num_layers: int
+    k: int
+    dropout: float
+    dtype: jnp.dtype
+
+    def setup(self):
+        widths = [self.input_dim] + [self.hidden_dim] * (self.num_layers - 1)
+        self.layers = [Layer(width, self.hidden_dim, self.k, self.dtype) for width in widths]
+
+    def initial_carry(self, batch_size: int) -> tuple[Carry, ...]:
+        """(h, c) = 0 for every layer, [B, H]."""
+        zero = jnp.zeros((batch_size, self.hidden_dim), self.dtype)
+        return ((zero, zero),) * self.num_layers
+
+    def word_inputs(self, vectors: jax.Array) -> jax.Array:
+        """The first layer's W_x x + b."""
+        return self.layers[0].inputs(vectors)
+
+    def __call__(self, inputs, carry, mask, deterministic):
+        shape = (inputs.shape[0], self.hidden_dim)
+        after = []
+        outputs = inputs
+        for i, (layer, before) in enumerate(zip(self.layers, carry, strict=True)):
+            rows = outputs if i == 0 else layer.inputs(outputs)
+            dropped = None
+            if self.dropout and not deterministic:
+                dropped = dropout.inverted(
+                    self.make_rng("dropout"), self.dropout, shape, self.dtype
+                )
+            outputs, last = layer(rows, before, mask, dropped)
+            after.append(last)
+        return outputs, tuple(after)

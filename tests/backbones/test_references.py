@@ -1,0 +1,194 @@
+"""Each baseline against its formulas written out slowly in NumPy, in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rilm_jax import ModelConfig, build
+from rilm_jax.backbones import ssm, transformer
+
+V, D, B, T = 20, 8, 2, 9
+
+
+@pytest.fixture(autouse=True, scope="module")
+def double():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def made(backbone, **options):
+    config = ModelConfig(
+        backbone=backbone,
+        head="tied",
+        manifold="euclidean",
+        vocab_size=V,
+        dim=D,
+        dtype="float64",
+        **options,
+    )
+    model = build(config)
+    params = model.init(jax.random.key(0))
+    # Away from zeros and ones, so that a forgotten bias or scale shows.
+    params["backbone"] = jax.tree.map(
+        lambda x: x + 0.1 * jax.random.normal(jax.random.key(1), x.shape, x.dtype),
+        params["backbone"],
+    )
+    params["embed"]["table"] = 10 * params["embed"]["table"]
+    tokens = jax.random.randint(jax.random.key(2), (B, T), 0, V)
+    states, _ = jax.jit(model.hidden)(params, tokens, model.initial_carry(params, B))
+    weights = jax.tree.map(np.asarray, params["backbone"]["params"])
+    return weights, np.asarray(params["embed"]["table"])[tokens], np.asarray(states)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def rms(x, norm):
+    return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * norm["scale"]
+
+
+def test_lstm():
+    weights, x, states = made("lstm", hidden_dim=5, projection=True, num_layers=3)
+    for layer in range(3):
+        w = weights[f"layers_{layer}"]
+        h = c = np.zeros((B, 5))
+        out = []
+        for t in range(T):
+            i, f, g, o = np.split(x[:, t] @ w["W_x"] + h @ w["W_h"] + w["b"], 4, axis=1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            out.append(h)
+        x = np.stack(out, 1)
+    np.testing.assert_allclose(states, x, rtol=1e-10, atol=1e-12)
+
+
+def test_the_forget_gate_starts_open():
+    model = build(ModelConfig(backbone="lstm", head="tied", manifold="euclidean", dim=3))
+    bias = model.init(jax.random.key(0))["backbone"]["params"]["layers_1"]["b"]
+    np.testing.assert_array_equal(bias, np.repeat([0.0, 1.0, 0.0, 0.0], 3))
+
+
+def test_rhn():
+    w, x, states = made("rhn", num_layers=3)
+    s = np.zeros((B, D))
+    for t in range(T):
+        for layer in range(3):
+            mapped = s @ w["R"][layer] + w["b"][layer] + (x[:, t] @ w["W"] if layer == 0 else 0)
+            gate = sigmoid(mapped[:, D:])
+            s = gate * np.tanh(mapped[:, :D]) + (1 - gate) * s
+        np.testing.assert_allclose(states[:, t], s, rtol=1e-10, atol=1e-12)
+
+
+def test_the_highway_starts_closed():
+    model = build(ModelConfig(backbone="rhn", head="tied", manifold="euclidean", dim=3))
+    bias = model.init(jax.random.key(0))["backbone"]["params"]["b"]
+    np.testing.assert_array_equal(bias, np.tile(np.repeat([0.0, -2.0], 3), (2, 1)))
+
+
+def rotated(x, position):
+    """Complex numbers x_i + i x_{i + n/2}, turned."""
+    half = x.shape[-1] // 2
+    turn = np.exp(1j * position * 10_000.0 ** (-np.arange(half) / half))
+    z = (x[..., :half] + 1j * x[..., half:]) * turn
+    return np.concatenate([z.real, z.imag], -1)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def test_transformer():
+    heads, span = 2, 4
+    weights, x, states = made("transformer", num_heads=heads, span=span, hidden_dim=11)
+    x = x * np.sqrt(D)
+    for block in (weights["block_0"], weights["block_1"]):
+        q, k, v = np.split(rms(x, block["norm_attention"]) @ block["qkv"]["kernel"], 3, axis=-1)
+        attended = np.zeros_like(x)
+        for b, t, h in np.ndindex(B, T, heads):
+            part = slice(h * D // heads, (h + 1) * D // heads)
+            seen = range(max(0, t - span + 1), t + 1)
+            scores = [rotated(q[b, t, part], t) @ rotated(k[b, s, part], s) for s in seen]
+            share = np.exp(np.array(scores) / np.sqrt(D / heads))
+            attended[b, t, part] = share / share.sum() @ v[b, seen, part]
+        x = x + attended @ block["attention_out"]["kernel"]
+        inner = rms(x, block["norm_feed_forward"]) @ block["feed_forward_in"]["kernel"]
+        x = x + gelu(inner) @ block["feed_forward_out"]["kernel"]
+    np.testing.assert_allclose(states, rms(x, weights["norm"]), rtol=1e-9, atol=1e-10)
+
+
+def test_rotary_scores_depend_on_the_distance_alone():
+    q, k = jax.random.normal(jax.random.key(0), (2, 1, 1, 8))
+    at = [
+        jnp.sum(
+            transformer.rotate(q, jnp.array([s + 7])) * transformer.rotate(k, jnp.array([s])),
+        )
+        for s in (0, 3, 50)
+    ]
+    np.testing.assert_allclose(at, at[0], rtol=1e-10)
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def test_ssm():
+    """Mamba's S6 block, one channel and one state after the other."""
+    channels, rank, n = 6, 1, ssm.D_STATE
+    weights, x, states = made("ssm", hidden_dim=channels)
+    x = x * np.sqrt(D)
+    for w in (weights["block_0"], weights["block_1"]):
+        u, gate = np.split(rms(x, w["norm"]) @ w["in"]["kernel"], 2, axis=-1)
+        convolved = np.zeros_like(u)
+        for t in range(T):
+            for j in range(4):
+                if t - 3 + j >= 0:
+                    convolved[:, t] += w["conv"][j] * u[:, t - 3 + j]
+        u = silu(convolved + w["conv_bias"])
+        selected = u @ w["select"]["kernel"]
+        low, b_t, c_t = selected[..., :rank], selected[..., rank : rank + n], selected[..., -n:]
+        dt = np.log1p(np.exp(low @ w["dt"]["kernel"] + w["dt_bias"]))
+        a = -np.exp(w["log_a"])
+        y = np.zeros_like(u)
+        for row, e in np.ndindex(B, channels):
+            h = np.zeros(n)
+            for t in range(T):
+                step = dt[row, t, e]
+                h = np.exp(step * a[e]) * h + step * b_t[row, t] * u[row, t, e]
+                y[row, t, e] = c_t[row, t] @ h + w["skip"][e] * u[row, t, e]
+        x = x + (y * silu(gate)) @ w["out"]["kernel"]
+    np.testing.assert_allclose(states, rms(x, weights["norm"]), rtol=1e-9, atol=1e-10)
+
+
+def test_an_input_changes_the_transition_of_the_ssm():
+    """What is left after a word of a state carried in depends on which word it is: selection."""
+    config = ModelConfig(backbone="ssm", head="tied", manifold="euclidean", vocab_size=V, dim=D)
+    model = build(config)
+    params = model.init(jax.random.key(0))
+    params["embed"]["table"] = 10 * params["embed"]["table"]
+
+    def kept(word):
+        """d state' / d state of the first block, the transition of this word."""
+        carry = model.initial_carry(params, 1)
+
+        def after(state):
+            first = carry[0]._replace(state=state)
+            tokens = jnp.array([[word]])
+            return model.hidden(params, tokens, (first, carry[1]))[1][0].state.sum()
+
+        return jax.grad(after)(carry[0].state)
+
+    one, other = kept(3), kept(4)
+    assert jnp.all((one > 0) & (one < 1)) and jnp.all((other > 0) & (other < 1))
+    assert jnp.max(jnp.abs(one - other)) > 1e-3
+
+
+def test_step_sizes_start_between_a_thousandth_and_a_tenth():
+    model = build(ModelConfig(backbone="ssm", head="tied", manifold="euclidean"))
+    block = model.init(jax.random.key(0))["backbone"]["params"]["block_0"]
+    dt = np.log1p(np.exp(block["dt_bias"]))
+    assert 1e-3 * 0.999 <= dt.min() < 2e-3 and 5e-2 < dt.max() <= 0.1 * 1.001
+    np.testing.assert_allclose(np.exp(block["log_a"][0]), np.arange(1, 17), rtol=1e-6)
