@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""RiLM written with PyTorch and geoopt: what this library is measured against.
+"""Our models written with PyTorch and geoopt: what this library is measured against.
 
 The same parameters, truncation, loss, clipping, Adam and projection as ours, written as a careful
 user of both packages would: the words' half of phi is computed once a step, the ball's maps are
@@ -10,6 +10,7 @@ What `torch.compile` is given decides what it is worth here:
 
 - The step of the recurrence and the decoder are compiled, each once. As one graph with the loop
   unrolled, Flat RiLM took twice as long to compile and was no faster.
+- The LSTM is `torch.nn.LSTM`, whose layers are one fused call; its decoder can be compiled.
 - geoopt's maps branch on the value of their curvature, so Dynamo breaks the graph at each of them.
   Hence a row where the decoder alone is compiled, and one where the maps are written out in plain
   PyTorch, to tell what geoopt costs.
@@ -66,6 +67,10 @@ BALL_WAYS = (
     Way("PyTorch + geoopt, all compiled", geoopt=True, recurrence=True, decoder=True),
     Way("PyTorch alone compiled", recurrence=True, decoder=True),
 )
+LSTM_WAYS = (
+    Way("PyTorch"),
+    Way("PyTorch, decoder compiled", decoder=True),
+)
 
 
 class Rilm(torch.nn.Module):
@@ -117,15 +122,47 @@ class Rilm(torch.nn.Module):
                 points.copy_(geoopt.PoincareBall(c=1.0).projx(points))
 
 
+class Lstm(torch.nn.Module):
+    """`tokens [B, T], targets [B, T] -> mean NLL` by `torch.nn.LSTM` and the tied head with bias.
+
+    Args:
+      params: of one seed of our `lstm-tied`, as wide as its words.
+      way: how it is written.
+    """
+
+    def __init__(self, params: Any, *, way: Way):
+        super().__init__()
+        layers = params["backbone"]["params"]
+        self.table = _parameter(params["embed"]["table"])
+        self.bias = _parameter(params["head"]["bias"])
+        dim = self.table.shape[1]
+        self.lstm = torch.nn.LSTM(dim, dim, num_layers=len(layers), batch_first=True)
+        for i in range(len(layers)):
+            ours, theirs = layers[f"layers_{i}"], dict(self.lstm.named_parameters())
+            for name, value in (("weight_ih", "W_x"), ("weight_hh", "W_h"), ("bias_ih", "b")):
+                theirs[f"{name}_l{i}"].data = _parameter(np.transpose(ours[value])).data
+            # The second of its two biases says nothing that the first cannot.
+            theirs[f"bias_hh_l{i}"].data.zero_()
+            theirs[f"bias_hh_l{i}"].requires_grad_(False)
+        self.decode = torch.compile(_tied_loss) if way.decoder else _tied_loss
+
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        states, _ = self.lstm(self.table[tokens])
+        return self.decode(states.flatten(0, 1), self.table, self.bias, targets.flatten())
+
+    def project(self) -> None:
+        """Every vector is a point."""
+
+
 class Training:
     """One optimiser step a call: clipping, Adam at a constant rate and projection, as ours."""
 
-    def __init__(self, module: Rilm, batch: step.Batch, run: RunConfig):
+    def __init__(self, module: Rilm | Lstm, batch: step.Batch, run: RunConfig):
         self.module, self.clip_norm = module, run.clip_norm
         self.tokens, self.targets = (
             torch.from_numpy(np.asarray(x, np.int64)) for x in (batch.inputs, batch.targets)
         )
-        self.parameters = list(module.parameters())
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
         self.adam = torch.optim.Adam(
             self.parameters, lr=run.learning_rate, betas=(0.9, run.b2), fused=True
         )
@@ -152,10 +189,9 @@ def rows(name: str, run: RunConfig, agree: float) -> list[Row]:
     params = model.init(jax.random.key(0))
     batch = programs.batches(run, 1)
     loss, norm = ours(run, params, batch)
-    ball = run.model.manifold == "poincare"
     made = []
-    for way in BALL_WAYS if ball else FLAT_WAYS:
-        call = Training(Rilm(params, ball=ball, k=run.model.k or 0, way=way), batch, run)
+    for way in _ways(run):
+        call = Training(_module(params, run, way), batch, run)
         start = time.perf_counter()
         their_loss, their_norm = call()
         first = time.perf_counter() - start
@@ -170,6 +206,19 @@ def rows(name: str, run: RunConfig, agree: float) -> list[Row]:
         tokens = run.batch_size * run.window
         made.append(Row(f"{name}, {way.name}", call, "step", 1, tokens, facts))
     return made
+
+
+def _ways(run: RunConfig) -> tuple[Way, ...]:
+    if run.model.backbone == "lstm":
+        return LSTM_WAYS
+    return BALL_WAYS if run.model.manifold == "poincare" else FLAT_WAYS
+
+
+def _module(params: Any, run: RunConfig, way: Way) -> Rilm | Lstm:
+    if run.model.backbone == "lstm":
+        return Lstm(params, way=way)
+    ball = run.model.manifold == "poincare"
+    return Rilm(params, ball=ball, k=run.model.k or 0, way=way)
 
 
 def ours(run: RunConfig, params: Any, batch: step.Batch) -> tuple[float, float]:
@@ -227,6 +276,10 @@ def _ball_loss(x, y, log_tau, targets):
 
 def _flat_loss(x, y, log_tau, targets):
     return torch.nn.functional.cross_entropy(-_square_distance(x, y) / log_tau.exp(), targets)
+
+
+def _tied_loss(x, y, bias, targets):
+    return torch.nn.functional.cross_entropy(torch.addmm(bias, x, y.T), targets)
 
 
 def _square_distance(x, y):

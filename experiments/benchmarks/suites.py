@@ -14,13 +14,13 @@ import numpy as np
 
 from experiments.benchmarks import gemms, measure, programs
 from experiments.benchmarks.measure import Row, Samples, Target
-from rilm_jax import backbones, config, data, heads, recipes, training
+from rilm_jax import config, data, recipes, training
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
 from rilm_jax.training import step
 from rilm_jax.training.summary import circumstances
 
-FLAT, HYP = "flatrilm", "hyprilm"
+FLAT, HYP, LSTM = "flatrilm", "hyprilm", "lstm-tied"
 FIVE = (42, 43, 44, 45, 46)
 SECONDS_OF_A_GPU_RUN = 60.0
 LOSSES_AGREE = 1e-4
@@ -202,7 +202,7 @@ def scaling(sizes: Sizes) -> Iterator[Group]:
 
 
 def peers(sizes: Sizes) -> Iterator[Group]:
-    """Both RiLMs beside themselves in PyTorch and geoopt, once their losses are seen to agree."""
+    """RiLMs and LSTM beside themselves in PyTorch and geoopt, once their losses agree."""
     from experiments.benchmarks import peers as torch_peers
 
     bounds = zip(sizes.vocab_sizes, sizes.peer_repeats, [(12.0, 2.8), (10.0, 2.5)], strict=False)
@@ -237,6 +237,22 @@ def peers(sizes: Sizes) -> Iterator[Group]:
                     f"{at}{HYP}, PyTorch alone compiled",
                     f"{at}{HYP}",
                 ),
+            ],
+            repeats,
+        )
+        run = sizes.run(LSTM, vocab_size, chunk_steps=1)
+        theirs = torch_peers.rows(f"{at}{LSTM}", run, agree=LOSSES_AGREE)
+        yield Group(
+            [programs.steps(f"{at}{LSTM}", run), *theirs],
+            [
+                Target(
+                    f"{at}LSTM step, best of torch.nn.LSTM / ours",
+                    lambda t, at=at, names=tuple(row.name for row in theirs): (
+                        np.minimum.reduce([t[name] for name in names]) / t[f"{at}{LSTM}"]
+                    ),
+                    1.0,
+                    least=True,
+                )
             ],
             repeats,
         )
@@ -299,13 +315,10 @@ def _generation(at: str, sizes: Sizes, vocab_size: int) -> list[Row]:
 
 
 def _models(sizes: Sizes) -> Iterator[Group]:
-    """Training and evaluation of every model with every head that there is."""
+    """Training and evaluation of every model with every head."""
     strings = [f"{model}-{head}" for model in recipes.MODELS for head in recipes.HEADS]
     strings += [f"{model}-geodesic,composition=gated" for model in (FLAT, HYP)]
     for string in strings:
-        recipe = recipes.recipe("wikitext2", string)
-        if recipe["backbone"] not in backbones.names() or recipe["head"] not in heads.names():
-            continue
         run = sizes.run(string, sizes.vocab_sizes[0])
         yield Group(
             [

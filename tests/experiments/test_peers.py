@@ -35,8 +35,7 @@ def make_run(model: str, **changed):
 
 
 def module(peers, params, run, way):
-    ball = run.model.manifold == "poincare"
-    return peers.Rilm(params, ball=ball, k=run.model.k, way=way)
+    return peers._module(params, run, way)
 
 
 @functools.cache
@@ -61,6 +60,7 @@ def our_steps(model: str, vocab_size: int):
         ("hyprilm", True, 60),
         ("hyprilm", False, 60),
         ("hyprilm", True, 300),  # more words than tokens
+        ("lstm-tied", False, 60),
     ],
 )
 def test_steps_agree(peers, model, with_geoopt, vocab_size):
@@ -72,12 +72,16 @@ def test_steps_agree(peers, model, with_geoopt, vocab_size):
         loss, norm = step()
         assert loss == pytest.approx(our_loss, abs=1e-4)
         assert norm == pytest.approx(our_norm, rel=1e-3)
-    pairs = [
-        (theirs.table, moved["embed"]["table"]),
-        (theirs.root, moved["backbone"]["root"]),
-        (theirs.w_h, moved["backbone"]["phi"]["W_h"]),
-        (theirs.log_tau, moved["head"]["log_tau"]),
-    ]
+    pairs = [(theirs.table, moved["embed"]["table"])]
+    if model == "lstm-tied":
+        last = moved["backbone"]["params"]["layers_1"]
+        pairs += [(theirs.lstm.weight_hh_l1.T, last["W_h"]), (theirs.lstm.bias_ih_l1, last["b"])]
+    else:
+        pairs += [
+            (theirs.root, moved["backbone"]["root"]),
+            (theirs.w_h, moved["backbone"]["phi"]["W_h"]),
+            (theirs.log_tau, moved["head"]["log_tau"]),
+        ]
     for a, b in pairs:
         np.testing.assert_allclose(a.detach().numpy(), b, atol=2e-4)
     assert float(optax.tree.norm(jax.tree.map(lambda a, b: a - b, moved, params))) > 0.1
