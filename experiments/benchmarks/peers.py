@@ -140,7 +140,9 @@ class Lstm(torch.nn.Module):
         for i in range(len(layers)):
             ours, theirs = layers[f"layers_{i}"], dict(self.lstm.named_parameters())
             for name, value in (("weight_ih", "W_x"), ("weight_hh", "W_h"), ("bias_ih", "b")):
-                theirs[f"{name}_l{i}"].data = _parameter(np.transpose(ours[value])).data
+                theirs[f"{name}_l{i}"].data = _parameter(
+                    np.ascontiguousarray(np.transpose(ours[value]))
+                ).data
             # The second of its two biases says nothing that the first cannot.
             theirs[f"bias_hh_l{i}"].data.zero_()
             theirs[f"bias_hh_l{i}"].requires_grad_(False)

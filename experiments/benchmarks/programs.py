@@ -116,24 +116,38 @@ def streaming(name: str, run: RunConfig, num_tokens: int) -> Row:
     return Row(name, call, "token", num_tokens, 1)
 
 
-def parts(name: str, run: RunConfig) -> list[Row]:
-    """Where a step's time goes: its recurrence, its head and its update, each compiled alone.
-
-    recurrence: states of a batch, and the gradient of them in all parameters. head: the loss of
-    given states, and its gradient in states and parameters. update: clipping, Adam and projection.
-    """
-    model, tx = build(run.model), optimizer.build(run, STEPS_OF_A_RUN)
-    params = model.init(jax.random.key(0))
-    batch = batches(run, 1)
+def recurrence(name: str, run: RunConfig) -> Row:
+    """States of a batch, and the gradient of them in all parameters."""
+    model, batch = build(run.model), batches(run, 1)
 
     def hidden(params):
         prep = model.prepare(params)._replace(backbone=None)
         carry = model.initial_carry(params, run.batch_size, prep=prep)
         return model.hidden(params, batch.inputs, carry, prep=prep)[0]
 
-    def recurrence(params, cotangents):
+    def both(params, cotangents):
         visited, pull = jax.vjp(hidden, params)
         return visited, pull(cotangents)
+
+    params = model.init(jax.random.key(0))
+    shapes = jax.eval_shape(hidden, params)
+    cotangents = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), shapes)
+    return _row(name, jax.jit(both), params, cotangents)
+
+
+def parts(name: str, run: RunConfig) -> list[Row]:
+    """Where a step's time goes: its recurrence, its head and its update, each compiled alone.
+
+    head: the loss of given states, and its gradient in states and parameters. update: clipping,
+    Adam and projection.
+    """
+    model, tx = build(run.model), optimizer.build(run, STEPS_OF_A_RUN)
+    params = model.init(jax.random.key(0))
+    batch = batches(run, 1)
+
+    def hidden(params):
+        carry = model.initial_carry(params, run.batch_size)
+        return model.hidden(params, batch.inputs, carry)[0]
 
     def loss(params, visited):
         return model.loss(params, visited, batch.targets, batch.weights)[0]
@@ -144,23 +158,17 @@ def parts(name: str, run: RunConfig) -> list[Row]:
         return model.project(moved), opt_state
 
     visited = jax.jit(hidden)(params)
-    programs = {
-        "recurrence": (jax.jit(recurrence), (params, jax.tree.map(jnp.ones_like, visited))),
-        "head": (jax.jit(jax.value_and_grad(loss, argnums=(0, 1))), (params, visited)),
-        "update": (jax.jit(update), (params, tx.init(params), params)),
-    }
-    rows = []
-    for part, (function, args) in programs.items():
-        program, facts = compiled(function, *args)
-        rows.append(
-            Row(
-                f"{name}, {part}",
-                lambda program=program, args=args: jax.block_until_ready(program(*args)),
-                "step",
-                facts=facts,
-            )
-        )
-    return rows
+    head = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))
+    return [
+        recurrence(f"{name}, recurrence", run),
+        _row(f"{name}, head", head, params, visited),
+        _row(f"{name}, update", jax.jit(update), params, tx.init(params), params),
+    ]
+
+
+def _row(name: str, function: Any, *args: Any) -> Row:
+    program, facts = compiled(function, *args)
+    return Row(name, lambda: jax.block_until_ready(program(*args)), "step", facts=facts)
 
 
 def decoder_precision(vocab_size: int, dim: int, radius: float) -> dict[str, float]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments.benchmarks import gemms, measure, programs
+from experiments.benchmarks import alternatives, gemms, measure, programs
 from experiments.benchmarks.measure import Row, Samples, Target
 from rilm_jax import config, data, recipes, training
 from rilm_jax.config import RunConfig
@@ -20,7 +20,7 @@ from rilm_jax.errors import InputError
 from rilm_jax.training import step
 from rilm_jax.training.summary import circumstances
 
-FLAT, HYP, LSTM = "flatrilm", "hyprilm", "lstm-tied"
+FLAT, HYP, LSTM, SSM = "flatrilm", "hyprilm", "lstm-tied", "ssm-tied"
 FIVE = (42, 43, 44, 45, 46)
 SECONDS_OF_A_GPU_RUN = 60.0
 LOSSES_AGREE = 1e-4
@@ -172,6 +172,7 @@ def cpu(sizes: Sizes) -> Iterator[Group]:
             ],
             repeats,
         )
+    yield from _alternatives(sizes)
     yield from _models(sizes)
 
 
@@ -312,6 +313,20 @@ def _generation(at: str, sizes: Sizes, vocab_size: int) -> list[Row]:
         rows.append(programs.generating(f"{at}{model}, generate", run, sizes.words))
         rows.append(programs.streaming(f"{at}{model}, stream", run, max(1, sizes.words // 8)))
     return rows
+
+
+def _alternatives(sizes: Sizes) -> Iterator[Group]:
+    """What was chosen against what was not."""
+    for model in (FLAT, HYP):
+        run, name = sizes.run(model, sizes.vocab_sizes[0]), f"{model}, recurrence"
+        by_eight = f"{name} unrolled by 8"
+        rows = [programs.recurrence(name, run), alternatives.unrolled(by_eight, run, 8)]
+        yield Group(rows, [_ratio(f"{by_eight} / as it is", by_eight, name)], sizes.repeats[0])
+    run, name = sizes.run(SSM, sizes.vocab_sizes[0]), f"{SSM}, recurrence"
+    by_rounds = f"{name} by an associative scan"
+    rows = [programs.recurrence(name, run), alternatives.associative(by_rounds, run)]
+    target = _ratio(f"{by_rounds} / as it is", by_rounds, name)
+    yield Group(rows, [target], min(sizes.repeats[0], 3))
 
 
 def _models(sizes: Sizes) -> Iterator[Group]:

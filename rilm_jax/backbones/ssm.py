@@ -58,8 +58,8 @@ def selective_scan(
 ) -> tuple[jax.Array, jax.Array]:
     """y_t = <C_t, h_t>, h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t, one step after the other.
 
-    On CPU a sequential scan beats an associative one, which holds [B, T, channels, N] several times
-    over (`experiments/benchmark.py`).
+    On CPU this beats an associative scan, which holds [T, B, E, N] several times over
+    (`experiments/benchmarks/alternatives.py`).
 
     Args:
       x: [B, T, E].

@@ -6,6 +6,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+# Steps compiled into one turn of the loop: more compile longer and are no faster on CPU
+# (`experiments/benchmarks/alternatives.py`).
+UNROLL = 1
+
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
@@ -37,7 +41,7 @@ def scan(step: Step, carry: Any, xs: Any, k: int = 0, *, keep: str = "states") -
             state = _stop_gradient_if((t > 0) & (t % k == 0), state)
         return step(state, x)
 
-    last, outs = jax.lax.scan(body, carry, (jnp.arange(length), xs))
+    last, outs = jax.lax.scan(body, carry, (jnp.arange(length), xs), unroll=UNROLL)
     return outs, last
 
 

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.benchmarks import gemms, measure, programs, report, suites
+from experiments.benchmarks import alternatives, gemms, measure, programs, report, suites
 from experiments.benchmarks.measure import Row, Target
+from rilm_jax.backbones import ssm
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -228,3 +229,33 @@ def test_peers_without_their_packages_are_refused(launch, monkeypatch):
     finished = launch("benchmark", "--suite=peers", "--quick")
     assert finished.status == 2
     assert "pip install -e '.[bench]'" in finished.err
+
+
+def test_the_associative_scan_is_the_sequential_one():
+    """Else the two could not be compared in time."""
+    keys = iter(jax.random.split(jax.random.key(0), 6))
+    batch, length, channels, n = 2, 7, 3, 4
+    x = jax.random.normal(next(keys), (batch, length, channels))
+    dt = jax.random.uniform(next(keys), (batch, length, channels))
+    a = -jnp.exp(jax.random.normal(next(keys), (channels, n)))
+    b, c = (jax.random.normal(next(keys), (batch, length, n)) for _ in range(2))
+    state = jax.random.normal(next(keys), (batch, channels, n))
+    for got, wanted in zip(
+        alternatives.associative_scan(x, dt, a, b, c, state),
+        ssm.selective_scan(x, dt, a, b, c, state),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_an_unrolled_recurrence_is_unrolled(monkeypatch):
+    seen = []
+    scan = jax.lax.scan
+    monkeypatch.setattr(
+        jax.lax, "scan", lambda *args, unroll=1, **rest: seen.append(unroll) or scan(*args, **rest)
+    )
+    alternatives.unrolled("row", suites.QUICK.run("flatrilm", 50), 4)
+    assert 4 in seen
+    seen.clear()
+    programs.recurrence("row", suites.QUICK.run("flatrilm", 50))
+    assert seen and 4 not in seen
