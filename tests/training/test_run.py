@@ -264,6 +264,21 @@ def test_a_carried_state_goes_on_where_it_was(tmp_path, corpus, tiny, monkeypatc
     assert_same_run(tmp_path / "stopped", tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    "backbone",
+    ["transformer", *(pytest.param(b, marks=pytest.mark.slow) for b in ("lstm", "ssm", "rhn"))],
+)
+def test_a_baselines_carry_goes_on_where_it_was(tmp_path, corpus, tiny, monkeypatch, backbone):
+    """Whatever it is made of, with dropout drawn anew from the step's number."""
+    model = {"backbone": backbone, "head": "tied", "manifold": "euclidean", "dim": 8, "span": 5}
+    options = {"dropout": 0.2, "output_dropout": 0.1, "bias": True}
+    config = tiny(model | options, mode="stream", seeds=(1, 2), eval_streams=2, num_epochs=2)
+    run(config, tmp_path / "whole", corpus=corpus)
+    interrupt(config, tmp_path / "stopped", corpus, monkeypatch, 2)
+    run(config, tmp_path / "stopped", corpus=corpus)
+    assert_same_run(tmp_path / "stopped", tmp_path / "whole")
+
+
 # ----------------------------------------------------------------------------------- refusals
 
 
