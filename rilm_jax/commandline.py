@@ -31,6 +31,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 _WIDTH = 80
 _CONFIG_FLAG = re.compile(r"--?config(?:=(?P<value>.*))?", re.DOTALL)
+_NUMBERS = re.compile(r"[\d.]+(\+[\d.]+)*")
 _OVERRIDE = re.compile(r"--?(?:no)?config\.(?P<field>[^=]+)(?:=(?P<value>.*))?", re.DOTALL)
 
 
@@ -104,9 +105,11 @@ def to_config_dict(values: Mapping[str, Any]) -> ConfigDict:
       InputError: an unknown field or a refused value.
     """
     run = config.from_flat(values)
-    flat = config.to_flat(run) | {"seeds": run.seeds}  # a tuple, as a flag cannot set a list
+    flat = config.to_flat(run)
     for name, field in config.flat_fields().items():
         kind, optional = recipes.kind_of(field)
+        if kind is tuple:  # which a flag can set, and a list it cannot
+            flat[name] = tuple(flat[name])
         if optional:
             flat[name] = config_dict.FieldReference(flat[name], field_type=kind)
     return ConfigDict(flat)
@@ -278,7 +281,7 @@ def _with_config_path(argv: Sequence[str]) -> list[str]:
 
 
 def _with_known_overrides(argv: Sequence[str]) -> list[str]:
-    """`argv` with `--config.seeds=42+43` as the tuple that ml_collections reads.
+    """`argv` with `--config.seeds=42+43` and its like as the tuple that ml_collections reads.
 
     Raises:
       InputError: a `--config.FIELD` that is no field, which ml_collections would let escape.
@@ -288,10 +291,12 @@ def _with_known_overrides(argv: Sequence[str]) -> list[str]:
         match = _OVERRIDE.fullmatch(argument)
         if not match:
             continue
-        if match["field"] not in config.flat_fields():
-            raise InputError(unknown_name("--config field", match["field"], config.flat_fields()))
-        if match["field"] == "seeds" and re.fullmatch(r"\d+(\+\d+)*", match["value"] or ""):
-            argv[i] = f"--config.seeds=({match['value'].replace('+', ',')},)"
+        name, value = match["field"], match["value"] or ""
+        fields = config.flat_fields()
+        if name not in fields:
+            raise InputError(unknown_name("--config field", name, fields))
+        if recipes.kind_of(fields[name])[0] is tuple and re.fullmatch(_NUMBERS, value):
+            argv[i] = f"--config.{name}=({value.replace('+', ',')},)"
     return argv
 
 

@@ -132,6 +132,9 @@ class RunConfig:
     corpus: str = _field("pydoc", "wikitext2, ptb, pydoc, or a folder of three text files")
     preset: str = _field("custom", "the recipe this run follows, for the record")
     seeds: tuple[int, ...] = _field((42, 43, 44, 45, 46), "one model is trained for each")
+    rate_factors: tuple[float, ...] = _field(
+        (), "a factor of the learning rate for each seed, which may then repeat (for tuning)"
+    )
     seed_map: str = _field(
         "auto",
         "how the seeds share one program: vmap, map, or auto (map on CPU, else vmap)",
@@ -165,6 +168,7 @@ class RunConfig:
         0, "evaluation with this many contiguous streams; 0 = windows", least=0
     )
     chunk_steps: int = _field(16, "steps in one compiled call", least=1)
+    test: bool = _field(True, "evaluate the test split once, at the end; tuning never does")
 
     def __post_init__(self):
         check(self)
@@ -182,8 +186,17 @@ class RunConfig:
                 "learn_c=True would change the ball under a carried state; choose mode='windows' "
                 "or a fixed c."
             )
-        if len(set(self.seeds)) != len(self.seeds):
+        if not self.rate_factors and len(set(self.seeds)) != len(self.seeds):
             raise InputError(f"seeds={self.seeds} repeats a seed; each must appear once.")
+        if self.rate_factors and len(self.rate_factors) != len(self.seeds):
+            raise InputError(
+                f"rate_factors={self.rate_factors} has {len(self.rate_factors)} factors for "
+                f"{len(self.seeds)} seeds; give one for each."
+            )
+        if not all(0 < factor < math.inf for factor in self.rate_factors):
+            raise InputError(
+                f"rate_factors={self.rate_factors} has one that is not above 0; choose others."
+            )
 
 
 def check(record: Any) -> None:
@@ -209,7 +222,7 @@ def _coerce(name: str, value: Any, hint: Any) -> Any:
         (hint,) = (t for t in typing.get_args(hint) if t is not type(None))
     if typing.get_origin(hint) is tuple:
         items = value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-        return tuple(_coerce(name, item, int) for item in items)
+        return tuple(_coerce(name, item, typing.get_args(hint)[0]) for item in items)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, bool) is not (hint is bool) or not isinstance(value, hint):
@@ -256,5 +269,5 @@ def from_flat(values: typing.Mapping[str, Any]) -> RunConfig:
 def to_flat(config: RunConfig) -> dict[str, Any]:
     """The inverse of `from_flat`, JSON-ready (tuples become lists)."""
     run = {f.name: getattr(config, f.name) for f in dataclasses.fields(config) if f.name != "model"}
-    run["seeds"] = list(config.seeds)
+    run = {name: list(v) if isinstance(v, tuple) else v for name, v in run.items()}
     return dataclasses.asdict(config.model) | run

@@ -14,13 +14,14 @@ map's learning rate); a field changed afterwards changes that field alone.
 """
 
 import dataclasses
+import functools
 import hashlib
 import os
 import re
 import textwrap
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rilm_jax import config, sizes
@@ -159,8 +160,8 @@ _PARSERS = {
     int: (int, "a whole number"),
     float: (float, "a number"),
     str: (str, "a word"),
-    tuple: (lambda text: tuple(int(seed) for seed in text.split("+")), "whole numbers as 42+43+44"),
 }
+_NUMBERS = {int: "whole numbers as 42+43+44", float: "numbers as 0.5+1+2"}
 
 
 def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
@@ -238,11 +239,19 @@ def parse(key: str, text: str) -> Any:
         kind, optional = kind_of(fields[key])
     if optional and text.lower() == "none":
         return None
-    parser, words = _PARSERS[kind]
+    if kind is tuple:
+        item, _ = typing.get_args(fields[key].type)
+        parser, words = functools.partial(_numbers, item), _NUMBERS[item]
+    else:
+        parser, words = _PARSERS[kind]
     try:
         return parser(text)
     except (KeyError, ValueError):
         raise InputError(f"{key}={text} has the wrong type; it must be {words}.") from None
+
+
+def _numbers(item: Callable[[str], Any], text: str) -> tuple[Any, ...]:
+    return tuple(item(part) for part in text.split("+"))
 
 
 def kind_of(field: dataclasses.Field) -> tuple[type, bool]:

@@ -75,6 +75,7 @@ def test_every_combination_is_a_run(corpus, model, head, preset):
         ("hyprilm,seeds=7", "seeds", (7,)),
         ("hyprilm,k=0", "k", 0),
         ("hyprilm,k=None", "k", None),
+        ("hyprilm,seeds=42+42,rate_factors=0.5+2", "rate_factors", (0.5, 2.0)),
         ("hyprilm,recurrence=naive", "recurrence", "naive"),
         ("hyprilm, num_epochs=3", "num_epochs", 3),
         ("lstm,matched=0", "backbone", "lstm"),
@@ -90,8 +91,8 @@ def test_every_field_is_a_key():
     for name, field in config.flat_fields().items():
         if name in ("corpus", "backbone", "head", "manifold"):
             continue
-        default = field.default
-        text = "+".join(map(str, default)) if name == "seeds" else str(default)
+        default = (0.5,) * 5 if name == "rate_factors" else field.default
+        text = "+".join(map(str, default)) if isinstance(default, tuple) else str(default)
         text = "tuned" if name == "preset" else text
         assert recipes.recipe("pydoc", f"hyprilm,{name}={text}")[name] == (
             "tuned" if name == "preset" else default
@@ -121,6 +122,9 @@ def test_every_field_is_a_key():
         ("ptb", "hyprilm,bias=no", "must be True or False"),
         ("ptb", "hyprilm,seeds=42:46", "as 42+43"),
         ("ptb", "hyprilm,seeds=42+42", "repeats a seed"),
+        ("ptb", "hyprilm,seeds=1+2,rate_factors=1", "has 1 factors for 2 seeds"),
+        ("ptb", "hyprilm,seeds=1+2,rate_factors=1+0", "not above 0"),
+        ("ptb", "hyprilm,rate_factors=1:2", "numbers as 0.5+1+2"),
         ("ptb", "hyprilm,learning_rate=nan", "not a finite number"),
         ("ptb", "hyprilm,tau=inf", "not a finite number"),
         ("ptb", "hyprilm,learning_rate=-1e-3", "must be above 0"),

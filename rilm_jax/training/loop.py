@@ -301,9 +301,11 @@ class _Run:
     def _sum_up(self, progress: Progress, began: float) -> dict[str, Any]:
         config, best = self.config, progress.best
         usable = np.asarray(progress.state.alive) & (best.epoch > 0)
-        test = Evaluator(self.model, self.corpus.test, config).report(best.params)
+        test = {name: [None] * len(config.seeds) for name in ("ppl", "ppl_non_unk")}
+        if config.test:
+            test = Evaluator(self.model, self.corpus.test, config).report(best.params)
+            self._record(self.total, int(-(-self.total // self.steps_per_epoch)), "test", test)
         final = self.valid.report(progress.state.params)
-        self._record(self.total, int(-(-self.total // self.steps_per_epoch)), "test", test)
 
         def over_seeds(values):
             return summary.statistics(

@@ -10,7 +10,8 @@ def build(config: RunConfig, total_steps: int) -> optax.GradientTransformation:
     """Clipping by global norm, then Adam or AdamW at the scheduled rate.
 
     Decoupled weight decay acts on matrices alone, the words' table among them: temperatures,
-    curvature and biases are free.
+    curvature and biases are free. With `rate_factors` the state holds a factor of the whole update,
+    `step_size`, which `state.init` sets for each seed.
     """
     clip = [optax.clip_by_global_norm(config.clip_norm)] if config.clip_norm else []
     if config.optimizer == "adam":
@@ -22,7 +23,8 @@ def build(config: RunConfig, total_steps: int) -> optax.GradientTransformation:
             weight_decay=config.weight_decay,
             mask=lambda params: jax.tree.map(lambda x: x.ndim >= 2, params),
         )
-    return optax.chain(*clip, rule)
+    scaled = [optax.inject_hyperparams(optax.scale)(step_size=1.0)] if config.rate_factors else []
+    return optax.chain(*clip, rule, *scaled)
 
 
 def schedule(config: RunConfig, total_steps: int) -> optax.Schedule:

@@ -32,11 +32,15 @@ class TrainState(NamedTuple):
 def init(model: LanguageModel, tx: optax.GradientTransformation, config: RunConfig) -> TrainState:
     """The state before the first step; every seed draws its own parameters."""
 
-    def one_seed(seed):
+    def one_seed(seed, factor):
         params = model.init(rng.key(seed, rng.INIT))
-        return params, tx.init(params), _carry(model, params, config)
+        opt_state = tx.init(params)
+        if config.rate_factors:
+            opt_state = optax.tree.set(opt_state, step_size=factor)
+        return params, opt_state, _carry(model, params, config)
 
-    params, opt_state, carry = jax.jit(jax.vmap(one_seed))(jnp.asarray(config.seeds))
+    factors = jnp.asarray(config.rate_factors or (1.0,) * len(config.seeds), config.model.dtype)
+    params, opt_state, carry = jax.jit(jax.vmap(one_seed))(jnp.asarray(config.seeds), factors)
     alive = jnp.ones(len(config.seeds), bool)
     return TrainState(jnp.zeros((), jnp.int32), params, opt_state, carry, alive)
 

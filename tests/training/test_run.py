@@ -279,6 +279,23 @@ def test_a_baselines_carry_goes_on_where_it_was(tmp_path, corpus, tiny, monkeypa
     assert_same_run(tmp_path / "stopped", tmp_path / "whole")
 
 
+def test_lanes_of_one_seed_at_several_rates_are_runs_at_those_rates(tmp_path, corpus, tiny):
+    """And a run that is not to read the test split does not."""
+    lanes = tiny(seeds=(11, 11), rate_factors=(1.0, 0.5), num_epochs=1, test=False)
+    summary = run(lanes, tmp_path / "lanes", corpus=corpus)
+    for lane, rate in enumerate((1e-2, 5e-3)):
+        alone = run(
+            tiny(seeds=(11,), learning_rate=rate, num_epochs=1),
+            tmp_path / str(rate),
+            corpus=corpus,
+        )
+        wanted = alone["best_valid_ppl"]["per_seed"][0]
+        assert summary["best_valid_ppl"]["per_seed"][lane] == pytest.approx(wanted, rel=1e-5)
+    assert summary["test_ppl"] == {"per_seed": [None, None], "mean": None, "std": None}
+    lines = (tmp_path / "lanes" / "metrics.jsonl").read_text().splitlines()
+    assert {json.loads(line)["split"] for line in lines} == {"train", "valid"}
+
+
 # ----------------------------------------------------------------------------------- refusals
 
 

@@ -1,0 +1,82 @@
+"""Is A better than B? The difference of two runs, seed by seed, with its interval."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from rilm_jax.errors import InputError
+
+CONFIDENCE = 0.95
+SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
+
+
+class Interval(NamedTuple):
+    """A paired difference A - B over n seeds: its mean, and a confidence interval of that."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def sign(self) -> int:
+        """-1 if A is lower, 1 if it is higher, 0 if the interval holds 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Interval:
+    """Student's t interval of the mean difference over the seeds that both have.
+
+    mean +- t_{0.975, n-1} s / sqrt(n), s the differences' standard deviation (n - 1).
+
+    Args:
+      a: score by seed.
+      b: the same.
+
+    Raises:
+      InputError: fewer than two seeds in common.
+    """
+    common = sorted(a.keys() & b.keys())
+    if len(common) < 2:
+        raise InputError(
+            f"the two share {len(common)} finished seeds and an interval needs two; run both with "
+            "the same seeds."
+        )
+    differences = np.array([a[seed] - b[seed] for seed in common])
+    n, mean = len(common), float(differences.mean())
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return Interval(mean, mean - half, mean + half, n)
+
+
+def summaries(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Interval]:
+    """`paired` of every score that both summaries have, by the score's name.
+
+    Raises:
+      InputError: they are of other corpora or vocabularies, or share fewer than two seeds.
+    """
+    for field in ("corpus", "vocab_size"):
+        one, other = a["config"][field], b["config"][field]
+        if one != other:
+            raise InputError(
+                f"{field} is {one} in the first run and {other} in the second, so their "
+                "perplexities cannot be compared; choose two of the same."
+            )
+    found = {}
+    for name in SCORES:
+        one, other = (_by_seed(summary, name) for summary in (a, b))
+        if one and other:
+            found[name] = paired(one, other)
+    if not found:
+        raise InputError("one of the two runs has no finished seed; compare others.")
+    return found
+
+
+def _by_seed(summary: Mapping[str, Any], name: str) -> dict[int, float]:
+    scores = summary[name]["per_seed"]
+    return {
+        seed: score
+        for seed, score in zip(summary["seeds"], scores, strict=True)
+        if score is not None
+    }
