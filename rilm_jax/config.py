@@ -119,6 +119,12 @@ class ModelConfig:
                 "move c or the bounds."
             )
 
+    @property
+    def drops(self) -> bool:
+        """Whether training draws dropout masks."""
+        rates = (self.dropout, self.word_dropout, self.input_dropout, self.output_dropout)
+        return any(rates)
+
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig:

@@ -101,13 +101,10 @@ def make_step(
 
     A step whose loss or gradient is not finite is not taken, and none after it.
     """
-    uses_dropout = any(
-        (config.model.dropout, config.model.word_dropout, config.model.output_dropout)
-    )
 
     def step(seed, step, before, batch, fresh=True):
         params, opt_state, carry, alive = before
-        key = jax.random.fold_in(rng.key(seed, rng.DROPOUT), step) if uses_dropout else None
+        key = jax.random.fold_in(rng.key(seed, rng.DROPOUT), step) if config.model.drops else None
 
         def loss(params):
             return objective(model, params, batch, carry, config, key, fresh)

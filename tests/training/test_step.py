@@ -110,10 +110,17 @@ def test_the_first_step_is_adam_on_the_clipped_gradient(corpus, steady, alone):
         np.testing.assert_allclose(new[0], old - rate * g / (np.abs(g) + 1e-8), atol=2e-5)
 
 
-@pytest.mark.slow
-def test_dropout_differs_between_seeds_and_steps(corpus, steady):
+@pytest.mark.parametrize(
+    "kind",
+    ["input_dropout"]
+    + [
+        pytest.param(kind, marks=pytest.mark.slow)
+        for kind in ("dropout", "word_dropout", "output_dropout")
+    ],
+)
+def test_dropout_differs_between_seeds_and_steps(corpus, steady, kind):
     """Two steps on the same batch with the same parameters see other masks."""
-    config = steady({"dropout": 0.5}, seeds=(11, 12), chunk_steps=1, batch_size=32)
+    config = steady({kind: 0.5}, seeds=(11, 12), chunk_steps=1, batch_size=32)
     model = build(config.model)
     tx = optimizer.build(config, 18)
     params = jax.tree.map(lambda x: jnp.stack([x, x]), model.init(jax.random.key(0)))
