@@ -44,7 +44,10 @@ def corpora_dir() -> Path:
     """The folder with `wikitext-2.zip` and `ptb.zip`; skips where `RILM_DATA_DIR` is unset."""
     value = os.environ.get("RILM_DATA_DIR")
     if not value:
-        pytest.skip("RILM_DATA_DIR is not set: this test reads the WikiText-2 and PTB archives")
+        pytest.skip(
+            "this test reads WikiText-2 and PTB, which no project may ship (PTB is licensed text); "
+            "set RILM_DATA_DIR to a folder with wikitext-2.zip and ptb.zip to run it"
+        )
     path = Path(value)
     if not path.is_dir():  # set but wrong: a mistake to report, not a reason to skip
         pytest.fail(f"RILM_DATA_DIR={value} is no folder; unset it or point it at the archives")

@@ -116,14 +116,21 @@ def streaming(name: str, run: RunConfig, num_tokens: int) -> Row:
     return Row(name, call, "token", num_tokens, 1)
 
 
-def recurrence(name: str, run: RunConfig) -> Row:
-    """States of a batch, and the gradient of them in all parameters."""
-    model, batch = build(run.model), batches(run, 1)
+def _hidden(model: Any, run: RunConfig, batch: step.Batch) -> Any:
+    """params -> the states of a batch, as a training step computes them."""
 
     def hidden(params):
         prep = model.prepare(params)._replace(backbone=None)
         carry = model.initial_carry(params, run.batch_size, prep=prep)
         return model.hidden(params, batch.inputs, carry, prep=prep)[0]
+
+    return hidden
+
+
+def recurrence(name: str, run: RunConfig) -> Row:
+    """States of a batch, and the gradient of them in all parameters."""
+    model = build(run.model)
+    hidden = _hidden(model, run, batches(run, 1))
 
     def both(params, cotangents):
         visited, pull = jax.vjp(hidden, params)
@@ -145,10 +152,6 @@ def parts(name: str, run: RunConfig) -> list[Row]:
     params = model.init(jax.random.key(0))
     batch = batches(run, 1)
 
-    def hidden(params):
-        carry = model.initial_carry(params, run.batch_size)
-        return model.hidden(params, batch.inputs, carry)[0]
-
     def loss(params, visited):
         return model.loss(params, visited, batch.targets, batch.weights)[0]
 
@@ -157,7 +160,7 @@ def parts(name: str, run: RunConfig) -> list[Row]:
         moved = jax.tree.map(jnp.add, params, updates)
         return model.project(moved), opt_state
 
-    visited = jax.jit(hidden)(params)
+    visited = jax.jit(_hidden(model, run, batch))(params)
     head = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))
     return [
         recurrence(f"{name}, recurrence", run),

@@ -60,20 +60,15 @@ class Layer(nn.Module):
     ) -> tuple[jax.Array, Carry]:
         w_h = self.W_h
 
-        def step(state: Carry, at_t) -> tuple[Carry, jax.Array]:
-            rows, kept = at_t
+        def step(state: Carry, rows: jax.Array) -> Carry:
             h, c = state
             i, f, g, o = jnp.split(rows + h @ w_h, 4, axis=-1)
-            new_c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
-            new_h = dropout.apply(dropped, nn.sigmoid(o) * nn.tanh(new_c))
-            if kept is not None:
-                new_h, new_c = jnp.where(kept, new_h, h), jnp.where(kept, new_c, c)
-            return (new_h, new_c), new_h
+            c = nn.sigmoid(f) * c + nn.sigmoid(i) * nn.tanh(g)
+            return dropout.apply(dropped, nn.sigmoid(o) * nn.tanh(c)), c
 
-        by_time = (inputs, None if mask is None else mask[..., None])
-        by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
-        outputs, carry = truncation.scan(step, carry, by_time, self.k, keep="products")
-        return jnp.swapaxes(outputs, 0, 1), carry
+        return truncation.scan(
+            step, carry, inputs, mask, self.k, emit=lambda state, x: state[0], keep="products"
+        )
 
 
 class LSTM(nn.Module):

@@ -68,18 +68,12 @@ class RHN(nn.Module):
             key = self.make_rng("dropout")
             dropped = dropout.inverted(key, self.dropout, carry.shape, self.dtype)
 
-        def step(state, at_t):
-            rows, kept = at_t
-            s = state
+        def step(s, rows):
             for layer in range(self.depth):
                 mapped = dropout.apply(dropped, s) @ weights[layer] + bias[layer]
                 mapped = mapped + rows if layer == 0 else mapped
                 transform = nn.sigmoid(mapped[..., units:])
                 s = transform * nn.tanh(mapped[..., :units]) + (1 - transform) * s
-            s = s if kept is None else jnp.where(kept, s, state)
-            return s, s
+            return s
 
-        by_time = (inputs, None if mask is None else mask[..., None])
-        by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
-        states, carry = truncation.scan(step, carry, by_time, self.k, keep="products")
-        return jnp.swapaxes(states, 0, 1), carry
+        return truncation.scan(step, carry, inputs, mask, self.k, keep="products")

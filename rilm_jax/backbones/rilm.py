@@ -52,20 +52,13 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
         phi, c = params["phi"], table.c
         masks = dropout.masks(rng, tokens, config, config.dim)
         rows = inputs.read(lambda v: composition.word_inputs(phi, v), table, prep, tokens, masks)
-        by_time = (rows, None if mask is None else mask[..., None] > 0)
-        by_time = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), by_time)
 
-        def one_step(state: Points, at_t) -> tuple[Points, Points]:
-            row, kept = at_t
+        def one_step(state: Points, row: jax.Array) -> Points:
             v = dropout.apply(masks.state, log(state, c))
-            moved = step(state, composition.apply(phi, config.composition, v, row), c)
-            if kept is not None:
-                moved = jax.tree.map(lambda new, old: jnp.where(kept, new, old), moved, state)
-            return moved, moved
+            return step(state, composition.apply(phi, config.composition, v, row), c)
 
-        carry = varying.like(carry, tokens)
-        visited, carry = truncation.scan(one_step, carry, by_time, k)
-        visited = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), visited)
+        kept = None if mask is None else mask > 0
+        visited, carry = truncation.scan(one_step, varying.like(carry, tokens), rows, kept, k)
         if masks.output is not None:
             v = dropout.apply(masks.output[:, None], log(visited, c))
             visited = with_gap(manifold, manifold.expmap0(v, c), c)
