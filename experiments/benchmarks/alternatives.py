@@ -31,12 +31,12 @@ def associative_scan(
     x: jax.Array, dt: jax.Array, a: jax.Array, b: jax.Array, c: jax.Array, state: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """`ssm.selective_scan`, in about 2 log2 T rounds over all steps at once."""
-    kept = jnp.exp(dt[..., None] * a)
-    added = (dt * x)[..., None] * b[:, :, None]
+    kept = jnp.exp(dt[:, :, None] * a)
+    added = (dt * x)[:, :, None] * b[..., None]
     added = added.at[:, 0].add(kept[:, 0] * state)
 
     def join(early, late):
         return early[0] * late[0], late[0] * early[1] + late[1]
 
     _, states = jax.lax.associative_scan(join, (kept, added), axis=1)
-    return jnp.einsum("bten,btn->bte", states, c), states[:, -1]
+    return jnp.einsum("btne,btn->bte", states, c), states[:, -1]

@@ -27,7 +27,7 @@ DT_MIN, DT_MAX = 1e-3, 1e-1
 
 
 class BlockCarry(NamedTuple):
-    """`state` [B, channels, N]; `inputs` [B, 3, channels], what the convolution reads back to."""
+    """`state` [B, N, channels]; `inputs` [B, 3, channels], what the convolution reads back to."""
 
     state: jax.Array
     inputs: jax.Array
@@ -58,16 +58,17 @@ def selective_scan(
 ) -> tuple[jax.Array, jax.Array]:
     """y_t = <C_t, h_t>, h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t, one step after the other.
 
-    An associative scan would hold [B, T, E, N] several times over;
-    `experiments/benchmarks/alternatives.py` measures it.
+    An associative scan would hold [B, T, N, E] several times over;
+    `experiments/benchmarks/alternatives.py` measures it. Channels come last, and the read-out is a
+    product, because XLA's sums over a short last axis are not vectorised on CPU.
 
     Args:
       x: [B, T, E].
       dt: [B, T, E], the step sizes; 0 leaves the state as it is.
-      a: [E, N], below 0.
+      a: [N, E], below 0.
       b: [B, T, N].
       c: [B, T, N].
-      state: [B, E, N] before the first step.
+      state: [B, N, E] before the first step.
 
     Returns:
       (y [B, T, E], the last state).
@@ -75,10 +76,10 @@ def selective_scan(
 
     def step(state, at_t):
         dt, dt_x, b, _ = at_t
-        return jnp.exp(dt[..., None] * a) * state + dt_x[..., None] * b[:, None]
+        return jnp.exp(dt[:, None] * a) * state + dt_x[:, None] * b[..., None]
 
     def read(state, at_t):
-        return jnp.sum(state * at_t[3][:, None], axis=-1)
+        return jnp.einsum("bne,bn->be", state, at_t[3])
 
     return truncation.scan(step, state, (dt, dt * x, b, c), emit=read)
 
@@ -116,7 +117,7 @@ class Block(nn.Module):
         dt = nn.softplus(linear("dt", self.channels, _uniform(rank**-0.5))(low) + dt_bias)
         if mask is not None:
             dt = jnp.where(mask[..., None], dt, 0)
-        a = -jnp.exp(vector("log_a", _log_of_one_to_n, self.channels, D_STATE))
+        a = -jnp.exp(vector("log_a", _log_of_one_to_n, D_STATE, self.channels))
         y, state = selective_scan(u, dt, a, b, c, carry.state)
         y = y + vector("skip", nn.initializers.ones, self.channels) * u
 
@@ -158,8 +159,7 @@ def convolve(
 def _taps(rows: jax.Array, kernel: jax.Array) -> jax.Array:
     """[B, 3 + T, E] -> [B, T, E]."""
     length = rows.shape[1] - D_CONV + 1
-    shifted = jnp.stack([rows[:, j : j + length] for j in range(D_CONV)])
-    return jnp.einsum("je,jbte->bte", kernel, shifted)
+    return sum(kernel[j] * rows[:, j : j + length] for j in range(D_CONV))
 
 
 class SSM(nn.Module):
@@ -174,7 +174,7 @@ class SSM(nn.Module):
     def initial_carry(self, batch_size: int) -> tuple[BlockCarry, ...]:
         """Zeros; the state in float32 at least."""
         state = jnp.zeros(
-            (batch_size, self.channels, D_STATE), jnp.promote_types(self.dtype, jnp.float32)
+            (batch_size, D_STATE, self.channels), jnp.promote_types(self.dtype, jnp.float32)
         )
         inputs = jnp.zeros((batch_size, D_CONV - 1, self.channels), self.dtype)
         return (BlockCarry(state, inputs),) * self.num_layers
@@ -215,4 +215,4 @@ def _inverse_softplus_of_steps(key, shape, dtype):
 
 def _log_of_one_to_n(key, shape, dtype):
     del key
-    return jnp.broadcast_to(jnp.log(jnp.arange(1, shape[1] + 1, dtype=dtype)), shape)
+    return jnp.broadcast_to(jnp.log(jnp.arange(1, shape[0] + 1, dtype=dtype))[:, None], shape)

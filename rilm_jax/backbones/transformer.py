@@ -42,6 +42,7 @@ class Window(NamedTuple):
       positions: [B, T] of the new words.
       kept: [B, T], False where masked.
       cached: [B, span], positions of the cache's slots, all below 0.
+      any_cached: [], whether any of them holds a word.
       visible: [B, T, span + T], whether a new word sees a cached or a new one.
       slots: [B, T], where a new word is stored; `span`, which is nowhere, if it is not.
     """
@@ -49,6 +50,7 @@ class Window(NamedTuple):
     positions: jax.Array
     kept: jax.Array
     cached: jax.Array
+    any_cached: jax.Array
     visible: jax.Array
     slots: jax.Array
 
@@ -101,11 +103,12 @@ def window(read: jax.Array, mask: jax.Array | None, length: int, span: int) -> W
     cached = -1 - (read[:, None] - 1 - slots) % span
     empty = cached + read[:, None] < 0
     behind = positions[:, :, None] - jnp.concatenate([cached, positions], axis=1)[:, None]
+    any_cached = jnp.any(read > 0)
     seen = jnp.concatenate([~empty, kept], axis=1)[:, None]
     visible = seen & (behind >= 0) & (behind < span)
     stays = kept & (positions > positions[:, -1:] - span)
     slots = jnp.where(stays, (read[:, None] + positions) % span, span)
-    return Window(positions, kept, cached, visible, slots)
+    return Window(positions, kept, cached, any_cached, visible, slots)
 
 
 class Block(nn.Module):
@@ -147,12 +150,23 @@ class Block(nn.Module):
 
 def attend(q, k, v, cached_keys, cached_values, where: Window) -> jax.Array:
     """softmax(<rotated q, rotated k> / sqrt(n)) v over cached and new words: [B, T, H, n]."""
-    queries = rotate(q, where.positions)
-    keys = jnp.concatenate([rotate(cached_keys, where.cached), rotate(k, where.positions)], axis=1)
-    scores = jnp.einsum("bthn,bshn->bhts", queries, keys) * q.shape[-1] ** -0.5
-    scores = jnp.where(where.visible[:, None], scores, NOTHING)
-    share = nn.softmax(scores, axis=-1)
-    return jnp.einsum("bhts,bshn->bthn", share, jnp.concatenate([cached_values, v], axis=1))
+    queries = rotate(q, where.positions) * q.shape[-1] ** -0.5
+    rotated = rotate(k, where.positions)
+
+    def among(keys, values, visible):
+        scores = jnp.einsum("bthn,bshn->bhts", queries, keys)
+        share = nn.softmax(jnp.where(visible[:, None], scores, NOTHING), axis=-1)
+        return jnp.einsum("bhts,bshn->bthn", share, values)
+
+    def all_words():
+        keys = jnp.concatenate([rotate(cached_keys, where.cached), rotated], axis=1)
+        return among(keys, jnp.concatenate([cached_values, v], axis=1), where.visible)
+
+    def new_words():
+        return among(rotated, v, where.visible[..., cached_keys.shape[1] :])
+
+    # XLA sees that a window of its own starts with an empty cache, and keeps one branch.
+    return jax.lax.cond(where.any_cached, all_words, new_words)
 
 
 def _store(cache: jax.Array, new: jax.Array, slots: jax.Array) -> jax.Array:

@@ -157,7 +157,7 @@ def test_ssm():
             h = np.zeros(n)
             for t in range(T):
                 step = dt[row, t, e]
-                h = np.exp(step * a[e]) * h + step * b_t[row, t] * u[row, t, e]
+                h = np.exp(step * a[:, e]) * h + step * b_t[row, t] * u[row, t, e]
                 y[row, t, e] = c_t[row, t] @ h + w["skip"][e] * u[row, t, e]
         x = x + (y * silu(gate)) @ w["out"]["kernel"]
     np.testing.assert_allclose(states, rms(x, weights["norm"]), rtol=1e-9, atol=1e-10)
@@ -191,4 +191,4 @@ def test_step_sizes_start_between_a_thousandth_and_a_tenth():
     block = model.init(jax.random.key(0))["backbone"]["params"]["block_0"]
     dt = np.log1p(np.exp(block["dt_bias"]))
     assert 1e-3 * 0.999 <= dt.min() < 2e-3 and 5e-2 < dt.max() <= 0.1 * 1.001
-    np.testing.assert_allclose(np.exp(block["log_a"][0]), np.arange(1, 17), rtol=1e-6)
+    np.testing.assert_allclose(np.exp(block["log_a"][:, 0]), np.arange(1, 17), rtol=1e-6)

@@ -237,9 +237,9 @@ def test_the_associative_scan_is_the_sequential_one():
     batch, length, channels, n = 2, 7, 3, 4
     x = jax.random.normal(next(keys), (batch, length, channels))
     dt = jax.random.uniform(next(keys), (batch, length, channels))
-    a = -jnp.exp(jax.random.normal(next(keys), (channels, n)))
+    a = -jnp.exp(jax.random.normal(next(keys), (n, channels)))
     b, c = (jax.random.normal(next(keys), (batch, length, n)) for _ in range(2))
-    state = jax.random.normal(next(keys), (batch, channels, n))
+    state = jax.random.normal(next(keys), (batch, n, channels))
     for got, wanted in zip(
         alternatives.associative_scan(x, dt, a, b, c, state),
         ssm.selective_scan(x, dt, a, b, c, state),
