@@ -6,6 +6,9 @@ Bring experiments/results/RESULTS.md and the README's table up to date:
 Take a finished run's summary into the record first, as CORPUS/NAME.json:
   python experiments/table.py --collect=runs/wikitext2/hyprilm
 
+Is A better than B? The difference seed by seed, with its 95 % interval (CORPUS/NAME of each):
+  python experiments/table.py --compare=ptb/hyprilm,preset=tuned,ptb/flatrilm,preset=tuned
+
 Leave with status 2 where a table is not what the summaries give:
   python experiments/table.py --check
 """
@@ -14,7 +17,7 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, results
+from rilm_jax import commandline, comparison, results
 from rilm_jax.errors import InputError
 
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -22,6 +25,7 @@ _COLLECT = flags.DEFINE_multi_string(
     "collect", [], "work directory whose summary is taken in; may be repeated"
 )
 _CHECK = flags.DEFINE_bool("check", False, "change nothing and say whether the tables are current")
+_COMPARE = flags.DEFINE_string("compare", None, "A,B: two runs on record; changes nothing")
 _RESULTS = flags.DEFINE_string(
     "results", None, "folder of the summaries (default: the project's experiments/results)"
 )
@@ -31,6 +35,9 @@ _README = flags.DEFINE_string("readme", None, "file with the markers (default: t
 def main() -> None:
     folder = Path(_RESULTS.value or _PROJECT / "experiments" / "results")
     readme = Path(_README.value or _PROJECT / "README.md")
+    if _COMPARE.value:
+        _compare(folder, _COMPARE.value)
+        return
     if _CHECK.value:
         if _COLLECT.value:
             raise InputError("--check changes nothing, so --collect cannot stand beside it.")
@@ -42,6 +49,27 @@ def main() -> None:
         return
     for path in results.take_in(_COLLECT.value, folder, readme):
         print(path)
+
+
+def _compare(folder: Path, names: str) -> None:
+    paths = results.find_two(folder, names)
+    a, b = map(results.read, paths)
+    found = comparison.summaries(a, b)  # refuses two that cannot be compared
+    for letter, path in zip("AB", paths, strict=True):
+        print(f"{letter}: {path.parent.name}/{path.stem}")
+    rows = []
+    for score, interval in found.items():
+        said = {-1: "A is lower", 0: "no difference shown", 1: "B is lower"}[interval.sign]
+        rows.append(
+            [
+                score.removeprefix("best_").replace("_ppl", "").replace("_non_unk", ", non-<unk>"),
+                f"{interval.mean:+.2f}",
+                f"{interval.low:+.2f} to {interval.high:+.2f}",
+                str(interval.n),
+                said,
+            ]
+        )
+    print(commandline.table(["perplexity", "A - B", "95 % interval", "seeds", ""], rows))
 
 
 if __name__ == "__main__":

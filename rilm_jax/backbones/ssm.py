@@ -159,7 +159,10 @@ def convolve(
 def _taps(rows: jax.Array, kernel: jax.Array) -> jax.Array:
     """[B, 3 + T, E] -> [B, T, E]."""
     length = rows.shape[1] - D_CONV + 1
-    return sum(kernel[j] * rows[:, j : j + length] for j in range(D_CONV))
+    taps = kernel[0] * rows[:, :length]
+    for j in range(1, D_CONV):
+        taps = taps + kernel[j] * rows[:, j : j + length]
+    return taps
 
 
 class SSM(nn.Module):

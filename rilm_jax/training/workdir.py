@@ -30,7 +30,7 @@ def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
     """
     try:
         workdir.mkdir(parents=True, exist_ok=True)
-        _check_owner(workdir, config)  # before a folder that is not ours gets a lock file
+        check_owner(workdir, config)  # before a folder that is not ours gets a lock file
         lock = open(workdir / ".lock", "a")  # noqa: SIM115 - held until the run ends
     except OSError as error:
         raise InputError(
@@ -45,12 +45,19 @@ def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
                     f"{workdir} is in use by another process; wait for it or choose another "
                     "--workdir."
                 ) from None
-        _check_owner(workdir, config)
+        check_owner(workdir, config)
         write_json(workdir / "config.json", to_flat(config))
         yield
 
 
-def _check_owner(workdir: Path, config: RunConfig) -> None:
+def check_owner(workdir: Path, config: RunConfig) -> None:
+    """That `workdir` is free for `config`: absent, empty, or left by it.
+
+    Raises:
+      InputError: it is another configuration's, or holds other files.
+    """
+    if not workdir.exists():
+        return
     if not (workdir / "config.json").exists():
         others = sorted(p.name for p in workdir.iterdir() if p.name not in LEFT_BY_A_KILL)
         if others:

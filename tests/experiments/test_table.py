@@ -1,4 +1,4 @@
-"""The table launcher; tests/test_results.py has the tables."""
+"""The table launcher; tests/results has the tables."""
 
 import json
 

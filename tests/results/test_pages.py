@@ -9,7 +9,7 @@ import pytest
 from rilm_jax import config, recipes, results
 from rilm_jax.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 README = f"# Title\n\nBefore.\n\n{results.BEGIN}\n{results.END}\n\nAfter.\n"
 
 
@@ -59,7 +59,7 @@ def record(tmp_path):
 
 
 def cells(row):
-    return dict(zip(results._HEADER, row, strict=True))
+    return dict(zip(results.HEADER, row, strict=True))
 
 
 def test_the_projects_tables_are_what_its_summaries_give():

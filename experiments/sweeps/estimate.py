@@ -1,0 +1,90 @@
+"""How long a run will take here, judged by the runs on record from the same kind of device.
+
+A token costs about one multiplication for every weight it meets, so that
+
+    seconds = work(model) * tokens * (seconds a multiplication)
+
+and the last factor is what finished runs of the same backbone needed, or, before there is one, of
+any backbone.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+
+from rilm_jax import config, data, sizes
+from rilm_jax.config import ModelConfig, RunConfig
+from rilm_jax.errors import InputError
+from rilm_jax.model import build
+from rilm_jax.training import summary
+
+
+def work(model: ModelConfig) -> int:
+    """Weights that a token is multiplied with: all but a table that is only looked up."""
+    shapes = jax.eval_shape(build(model).init, jax.eval_shape(lambda: jax.random.key(0)))
+    parts = sizes.count(shapes)
+    return parts["total"] - (parts["embedding"] if model.head == "linear" else 0)
+
+
+def tokens(run: RunConfig, words: int) -> int:
+    """What all seeds of a run are trained on, of a training text of `words` words."""
+    steps_tokens = run.num_steps * run.batch_size * run.window
+    return len(run.seeds) * (steps_tokens or run.num_epochs * words)
+
+
+def training_words(run: RunConfig, data_dir: str | None) -> int:
+    """The length of a run's training text.
+
+    Raises:
+      InputError: the corpus is not there.
+    """
+    return len(data.load(run.corpus, run.model.vocab_size, data_dir=data_dir).train)
+
+
+class Estimator:
+    """Seconds a run, from the summaries of others.
+
+    Args:
+      summaries: finished runs; those of another kind of device are passed over.
+      data_dir: where the corpora lie.
+    """
+
+    def __init__(self, summaries: Iterable[Mapping[str, Any]], data_dir: str | None = None):
+        self._data_dir, self._words = data_dir, {}
+        self._rates: dict[str, list[float]] = {}
+        device = summary.circumstances()["device"]
+        for found in summaries:
+            if found["device"] != device:
+                continue
+            try:
+                run = config.from_flat(found["config"])
+            except InputError:  # of an older version
+                continue
+            trained = found["steps"] * run.batch_size * run.window * len(run.seeds)
+            rate = found["wall_seconds"] / (work(run.model) * trained)
+            self._rates.setdefault(run.model.backbone, []).append(rate)
+
+    def amount(self, run: RunConfig) -> float:
+        """Multiplications of a run, forward: what its time is taken to be proportional to."""
+        key = (run.corpus, run.model.vocab_size)
+        if key not in self._words:
+            self._words[key] = training_words(run, self._data_dir)
+        return work(run.model) * tokens(run, self._words[key])
+
+    def seconds(self, run: RunConfig) -> float | None:
+        """None where no run of this kind of device is on record."""
+        rates = self._rates.get(run.model.backbone) or [
+            r for rs in self._rates.values() for r in rs
+        ]
+        return statistics.median(rates) * self.amount(run) if rates else None
+
+
+def words(seconds: float | None) -> str:
+    """A time as it is told: "about 3 min"."""
+    if seconds is None:
+        return "not known yet"
+    if seconds < 90:
+        return "about 1 min"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,153 @@
+"""The suites: which rows belong together. A row is a corpus and a configuration string.
+
+Where a run is on record under another name, or with more seeds, its row is done; see `runner`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from experiments.sweeps import tuning
+from rilm_jax import config, recipes
+from rilm_jax.config import RunConfig
+from rilm_jax.results import trials
+
+RILMS = ("hyprilm", "flatrilm")
+BASELINES = ("lstm", "transformer", "ssm")
+TWO_SEEDS = "seeds=42+43"
+ONE_SEED = "seeds=42"
+
+
+class Row(NamedTuple):
+    """One run.
+
+    Attributes:
+      corpus: one of `recipes.CORPORA`.
+      string: its configuration.
+      folder: below experiments/results, where its summary goes.
+    """
+
+    corpus: str
+    string: str
+    folder: str = ""
+
+    def config(self) -> RunConfig:
+        """The checked configuration."""
+        return config.from_flat(recipes.recipe(self.corpus, self.string))
+
+    def path(self) -> Path:
+        """FOLDER/CORPUS/NAME: of its work directory and, with .json behind it, of its summary."""
+        return Path(self.folder, self.corpus, recipes.name(self.string))
+
+    def command(self) -> str:
+        """The launcher's command that gives the same run."""
+        return (
+            "python experiments/train.py "
+            f"--config=experiments/configs/{self.corpus}.py:{self.string}"
+        )
+
+
+def table3() -> list[Row]:
+    """The RiLM paper's main table: both RiLMs, each baseline untied, tied and matched; WikiText-2.
+
+    The tuned recipes, then the paper's own under both initialisations.
+    """
+    return [
+        *_rows("wikitext2", _main_models()),
+        *_rows("wikitext2", _gated()),
+        *_rows(
+            "wikitext2",
+            [f"{m},preset=paper,init={i}" for m in RILMS for i in ("plain", "contractive")],
+        ),
+        *_rows("wikitext2", [f"{m}-tied,preset=paper" for m in BASELINES]),
+    ]
+
+
+def ptb() -> list[Row]:
+    """The same models on Penn Treebank."""
+    return _rows("ptb", [*_main_models(), *_gated()])
+
+
+def vocab10k() -> list[Row]:
+    """Ten thousand words."""
+    models = [*RILMS, *(f"{m}-tied" for m in BASELINES)]
+    return [
+        row
+        for corpus in ("wikitext2", "ptb")
+        for row in _rows(corpus, [f"{m},vocab_size=10000" for m in models])
+    ]
+
+
+def ablations() -> list[Row]:
+    """HypRiLM on WikiText-2 with one thing changed, beside itself."""
+    changes = (
+        "c=0.1",
+        "composition=spline",
+        "composition=gated",
+        "k=1",
+        "k=64",
+        "k=0",
+        "recurrence=naive",
+        "recurrence=projected",
+        "learn_tau=False",
+        "bias=True",
+        "init=plain",
+        "chart=tangent",
+    )
+    return _rows("wikitext2", ["hyprilm", *(f"hyprilm,{change}" for change in changes)])
+
+
+def controls() -> list[Row]:
+    """Backbone times head: what the distance does, apart from the recurrence. Two seeds."""
+    heads = [f"{m}-{h}" for m in (*RILMS, *BASELINES) for h in ("geodesic", "tied", "linear")]
+    return _rows("wikitext2", heads, TWO_SEEDS)
+
+
+def dims() -> list[Row]:
+    """Perplexity against dimension for three heads. One seed.
+
+    A product of width d has rank d, and so have flat scores, to two more; the ball's link is not
+    affine, so its scores have full rank however small d is. Its gain should grow as d shrinks.
+    """
+    models = ("hyprilm", "flatrilm", "flatrilm-tied")
+    strings = [f"{m},dim={d}" for d in (8, 16, 32, 64, 128) for m in models]
+    return _rows("wikitext2", strings, ONE_SEED)
+
+
+def tune() -> list[Row]:
+    """The trials of equal tuning; see `tuning`."""
+    return [Row("wikitext2", string, trials.FOLDER) for string in tuning.strings("wikitext2")]
+
+
+def gpu_all() -> list[Row]:
+    """Everything that is a run of its own, for one data-centre GPU."""
+    rows = [*table3(), *ptb(), *vocab10k(), *ablations(), *controls(), *dims()]
+    return list(dict.fromkeys(rows))
+
+
+SUITES: dict[str, Callable[[], list[Row]]] = {
+    "table3": table3,
+    "ptb": ptb,
+    "vocab10k": vocab10k,
+    "ablations": ablations,
+    "controls": controls,
+    "dims": dims,
+    "tune": tune,
+    "gpu-all": gpu_all,
+}
+
+
+def _main_models() -> list[str]:
+    baselines = [
+        f"{m}-{regime}" for m in BASELINES for regime in ("linear", "tied", "tied,matched=1")
+    ]
+    return [*RILMS, *baselines]
+
+
+def _gated() -> list[str]:
+    """At the width that keeps them, with their second matrix, within 300,000 parameters."""
+    return [f"{m},composition=gated,dim=120" for m in RILMS]
+
+
+def _rows(corpus: str, strings: list[str], seeds: str = "") -> list[Row]:
+    return [Row(corpus, ",".join(filter(None, (string, seeds)))) for string in strings]

@@ -1,0 +1,81 @@
+"""Equal tuning: the same number of short trials for every model, chosen before any is run.
+
+A trial trains one seed for two epochs and is judged on validation; the test split is not read.
+Trials that differ in the learning rate alone share a program, a lane for each rate.
+
+What varies is the rate, and then one thing at a time beside the rate's best guess: truncation,
+dropout, clipping, batch size and temperature, where a model has them. A model without one of these
+gets more rates in its place. `experiments/results/tune/TRIALS.md` shows what came out.
+"""
+
+from typing import NamedTuple
+
+from rilm_jax import recipes
+
+NUM_TRIALS = 12
+SEED = 42
+NUM_EPOCHS = 2
+
+
+class Group(NamedTuple):
+    """Trials that share a program: what is changed, and the factors of the learning rate."""
+
+    changes: str
+    factors: tuple[float, ...]
+
+
+# Groups come in the order of their use, so that a search that has to stop early has tried what
+# matters most.
+_RILM = (
+    Group("", (0.5, 1.0, 2.0)),
+    Group("k=0", (0.5, 1.0, 2.0)),
+    Group("k=0,batch_size=64", (0.5, 1.0)),
+    Group("output_dropout=0.1", (1.0,)),
+    Group("clip_norm=0.25", (1.0,)),
+    Group("tau={tau_low}", (1.0,)),
+    Group("tau={tau_high}", (1.0,)),
+)
+_LSTM = (
+    Group("", (0.5, 1.0, 2.0)),
+    Group("k=8", (0.5, 1.0)),
+    Group("batch_size=64", (0.5, 1.0)),
+    Group("output_dropout=0.1", (1.0,)),
+    Group("dropout=0.1", (1.0,)),
+    Group("clip_norm=0.25", (0.5, 1.0)),
+    Group("", (0.25,)),
+)
+_BLOCKS = (
+    Group("", (0.5, 1.0, 2.0)),
+    Group("batch_size=64", (0.5, 1.0)),
+    Group("dropout=0.1", (1.0,)),
+    Group("", (0.25, 4.0)),
+    Group("batch_size=64", (0.25,)),
+    Group("dropout=0.1", (0.5,)),
+    Group("clip_norm=0.25", (0.5, 1.0)),
+)
+
+#: The trials of each model, by the configuration string that they vary.
+GROUPS: dict[str, tuple[Group, ...]] = {
+    "hyprilm": _RILM,
+    "flatrilm": _RILM,
+    "hyprilm,composition=gated,dim=120": _RILM,
+    "flatrilm,composition=gated,dim=120": _RILM,
+    "lstm-tied": _LSTM,
+    "transformer-tied": _BLOCKS,
+    "ssm-tied": _BLOCKS,
+}
+
+
+def strings(corpus: str) -> list[str]:
+    """The configuration string of every group of every model."""
+    return [string(corpus, model, group) for model, groups in GROUPS.items() for group in groups]
+
+
+def string(corpus: str, model: str, group: Group) -> str:
+    """A group as one configuration string, its rates as lanes."""
+    tau = recipes.recipe(corpus, model).get("tau", 1.0)
+    changes = group.changes.format(tau_low=f"{tau / 2:g}", tau_high=f"{tau * 2:g}")
+    lanes = "+".join(str(SEED) for _ in group.factors)
+    factors = "+".join(f"{factor:g}" for factor in group.factors)
+    fixed = f"num_epochs={NUM_EPOCHS},test=False,seeds={lanes},rate_factors={factors}"
+    return ",".join(filter(None, (model, changes, fixed)))

@@ -1,0 +1,30 @@
+"""The record of finished runs, and the pages made from it.
+
+experiments/results/CORPUS/NAME.json        a run's summary.json, as it was written
+experiments/results/RESULTS.md              every run, a row each
+experiments/results/tune/CORPUS/NAME.json   short runs that only chose a recipe
+experiments/results/tune/TRIALS.md          what each of them gave
+README.md                                   the table of RESULTS.md between two markers
+"""
+
+from rilm_jax.results.pages import BEGIN, END, collect, stale, take_in, write
+from rilm_jax.results.record import command, find_two, number, read, read_all, spread
+from rilm_jax.results.table import HEADER, markdown, rows
+
+__all__ = [
+    "BEGIN",
+    "END",
+    "HEADER",
+    "collect",
+    "command",
+    "find_two",
+    "markdown",
+    "number",
+    "read",
+    "read_all",
+    "rows",
+    "spread",
+    "stale",
+    "take_in",
+    "write",
+]

@@ -1,0 +1,147 @@
+"""The table of results, a row a run; nothing in it is typed by hand, save the paper's values."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rilm_jax import recipes
+from rilm_jax.errors import InputError
+from rilm_jax.results.record import command, model_name, number, options, read, spread
+
+WHOLE = 5  # seeds behind a claim in words
+
+# Validation perplexity, all targets, of Li, "RiLM: Parameter-Efficient Language Modeling via
+# Geodesic Decoding", by corpus, V, model and head. Of the other baselines on WikiText-2 only the
+# range is known here.
+_OTHERS = "113 to 147"
+PAPER: dict[tuple[str, int, str, str], str] = {
+    ("wikitext2", 2000, "hyprilm", "geodesic"): "54.2 ± 0.2",
+    ("wikitext2", 2000, "flatrilm", "geodesic"): "87.6 ± 0.6",
+    ("wikitext2", 2000, "ssm", "tied"): "113.0 ± 3.8",
+    ("wikitext2", 2000, "ssm", "linear"): _OTHERS,
+    ("wikitext2", 2000, "lstm", "tied"): _OTHERS,
+    ("wikitext2", 2000, "lstm", "linear"): _OTHERS,
+    ("wikitext2", 2000, "transformer", "tied"): _OTHERS,
+    ("wikitext2", 2000, "transformer", "linear"): _OTHERS,
+    ("wikitext2", 10000, "hyprilm", "geodesic"): "345.8 ± 16.0",
+    ("wikitext2", 10000, "flatrilm", "geodesic"): "341.8 ± 0.5",
+    ("wikitext2", 10000, "ssm", "tied"): "708.3 ± 9.0",
+    ("ptb", 2000, "hyprilm", "geodesic"): "69.8 ± 0.5",
+    ("ptb", 2000, "flatrilm", "geodesic"): "40.9 ± 0.6",
+}
+
+HEADER = (
+    "dataset",
+    "V",
+    "model",
+    "head",
+    "preset",
+    "options",
+    "parameters",
+    "steps",
+    "seeds",
+    "valid",
+    "valid, non-`<unk>`",
+    "test",
+    "test, non-`<unk>`",
+    "paper, valid",
+    "5-gram, valid",
+    "5-gram, non-`<unk>`",
+    "tokens/s",
+    "command",
+    "commit",
+)
+_SHOWN = ("preset=", "data=")  # options that have a column of their own
+_NUMBERS = {"V", "parameters", "steps", "tokens/s"}
+
+_NOTES = """\
+Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
+standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
+only the targets that are words of the vocabulary. *5-gram* is modified Kneser-Ney on the same split
+and vocabulary, the floor. *paper* is what the RiLM paper reports for that model on validation; how
+it counted is not known. *tokens/s* is training, all seeds together, on the device named.
+A row marked † has fewer than five finished seeds, and no claim in words rests on it."""
+
+
+def rows(folder: str | Path) -> list[list[str]]:
+    """A row for every summary below `folder`, by corpus, V and mean validation perplexity.
+
+    Raises:
+      InputError: a file that is no summary.
+    """
+    found = []
+    for order, corpus in enumerate(recipes.CORPORA):
+        for path in sorted((Path(folder) / corpus).glob("*.json")):
+            summary = read(path)
+            cells = row(summary, path.stem, path)
+            mean = summary["best_valid_ppl"]["mean"]
+            key = (order, summary["config"]["vocab_size"], mean is None, mean or 0.0, path.stem)
+            found.append((key, cells))
+    return [cells for _, cells in sorted(found)]
+
+
+def row(summary: Mapping[str, Any], name: str, path: Path) -> list[str]:
+    """A summary as the cells of the table.
+
+    Raises:
+      InputError: it lacks something that the table shows.
+    """
+    try:
+        return _row(summary, name)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path} is no summary of a run ({type(error).__name__}: {error}); collect it again."
+        ) from error
+
+
+def _row(summary: Mapping[str, Any], name: str) -> list[str]:
+    config, floor = summary["config"], summary["floor"]
+    corpus, model = config["corpus"], model_name(config)
+    given = command(summary, name)
+    seeds = [v for v in summary["best_valid_ppl"]["per_seed"] if v is not None]
+    python = summary["corpus"].get("python")
+    dataset = corpus if corpus in recipes.CORPORA else Path(corpus).name
+    cells = {
+        "dataset": f"{dataset} (Python {python})" if python else dataset,
+        "V": str(config["vocab_size"]),
+        "model": model,
+        "head": config["head"],
+        "preset": config["preset"],
+        "options": ", ".join(o for o in options(summary, name) if not o.startswith(_SHOWN)),
+        "parameters": f"{summary['params']['total']:,}",
+        "steps": f"{summary['steps']:,}",
+        "seeds": f"{len(seeds)} of {len(summary['seeds'])}"
+        if len(seeds) < len(summary["seeds"])
+        else str(len(seeds)),
+        "valid": spread(summary["best_valid_ppl"], "±"),
+        "valid, non-`<unk>`": spread(summary["best_valid_ppl_non_unk"], "±"),
+        "test": spread(summary["test_ppl"], "±"),
+        "test, non-`<unk>`": spread(summary["test_ppl_non_unk"], "±"),
+        "paper, valid": _paper(config, model),
+        "5-gram, valid": number(floor["kn5"]),
+        "5-gram, non-`<unk>`": number(floor["kn5_non_unk"]),
+        "tokens/s": f"{summary['tokens_per_second'] or 0:,.0f} "
+        f"({summary['device'].split(': ')[-1]})",
+        "command": f"`{given}`" if given else "-",
+        "commit": summary["commit"] or "-",
+    }
+    if len(seeds) < WHOLE:
+        cells["seeds"] += " †"
+    return [cells[column] for column in HEADER]
+
+
+def markdown(cells: Sequence[Sequence[str]]) -> str:
+    """The table of `rows`, with the notes that it needs."""
+    if not cells:
+        return "No run has been collected yet.\n"
+    aligned = ["---:" if column in _NUMBERS else "---" for column in HEADER]
+    lines = [HEADER, aligned, *cells]
+    table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in ln) + " |" for ln in lines)
+    return f"{table}\n\n{_NOTES}\n"
+
+
+def _paper(config: Mapping[str, Any], model: str) -> str:
+    """The paper's value where the run has the paper's model, not a variation on it."""
+    if (config["dim"], config["composition"], config["recurrence"]) != (128, "mlp", "mobius"):
+        return "-"
+    return PAPER.get((config["corpus"], config["vocab_size"], model, config["head"]), "-")

@@ -1,0 +1,164 @@
+"""Suites of rows: what is in them, and how one is worked through."""
+
+import dataclasses
+import json
+
+import pytest
+
+from experiments.sweeps import estimate, runner, suites, tuning
+from rilm_jax import config, recipes, results
+from rilm_jax.errors import InputError
+from rilm_jax.training import summary, workdir
+
+README = f"{results.BEGIN}\n{results.END}\n"
+TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1+2"
+ROWS = [suites.Row("pydoc", f"flatrilm,{TINY}"), suites.Row("pydoc", f"lstm-tied,{TINY}", "tune")]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Flags for a suite of two tiny rows, in folders of the test's own."""
+    monkeypatch.setitem(suites.SUITES, "dims", lambda: ROWS)
+    monkeypatch.setitem(suites.SUITES, "gpu-all", lambda: ROWS)
+    (tmp_path / "README.md").write_text(README)
+    return [f"--results={tmp_path / 'results'}", f"--readme={tmp_path / 'README.md'}"]
+
+
+@pytest.mark.parametrize("name", suites.SUITES)
+def test_every_row_of_every_suite_is_a_run_of_its_own(name):
+    rows = suites.SUITES[name]()
+    runs = [row.config() for row in rows]  # refused ones would raise
+    assert len({row.path() for row in rows}) == len(rows)
+    assert len({json.dumps(config.to_flat(run)) for run in runs}) == len(rows)
+
+
+def test_the_launcher_knows_the_suites(launch):
+    finished = launch("sweep", "--suite=tables")
+    assert finished.status == 2
+    assert f"<{'|'.join(suites.SUITES)}>" in finished.err
+
+
+def test_gpu_all_has_every_row_but_the_trials():
+    everything = set(suites.SUITES["gpu-all"]())
+    for name, rows in suites.SUITES.items():
+        if name not in ("tune", "gpu-all"):
+            assert set(rows()) <= everything, name
+
+
+@pytest.mark.parametrize("model", tuning.GROUPS)
+def test_every_model_has_the_same_number_of_trials(model):
+    found = set()
+    for group in tuning.GROUPS[model]:
+        run = config.from_flat(
+            recipes.recipe("wikitext2", tuning.string("wikitext2", model, group))
+        )
+        assert not run.test, "a trial must not read the test split"
+        assert set(run.seeds) == {tuning.SEED} and run.num_epochs == tuning.NUM_EPOCHS
+        fixed = dataclasses.replace(run, seeds=(1,), rate_factors=())
+        rates = (run.learning_rate * factor for factor in run.rate_factors)
+        found |= {(json.dumps(config.to_flat(fixed)), rate) for rate in rates}
+    assert len(found) == tuning.NUM_TRIALS
+
+
+def test_a_suite_is_run_and_not_run_again(launch, here, tmp_path):
+    planned = launch("sweep", "--suite=dims", "--plan", *here)
+    assert planned.out.splitlines()[0] == "0 rows are done, 2 left: not known yet."
+    assert not (tmp_path / "runs").exists()
+
+    finished = launch("sweep", "--suite=dims", *here)
+    assert (finished.status, finished.err) == (0, "")
+    last = finished.out.splitlines()[-2:]
+    assert last[0].startswith(f"pydoc/flatrilm,{TINY}: valid ") and last[0].endswith("1 rows left")
+    assert last[1].startswith(f"tune/pydoc/lstm-tied,{TINY}: valid ")
+    main, trial = (tmp_path / "results" / f"{row.path()}.json" for row in ROWS)
+    assert json.loads(main.read_text())["command"] == ROWS[0].command()
+    assert trial.exists()
+    assert "lstm" not in (tmp_path / "README.md").read_text()  # a trial is no result
+    assert "lstm-tied" in (tmp_path / "results" / "tune" / "TRIALS.md").read_text()
+
+    again = launch("sweep", "--suite=dims", *here)
+    assert again.out == "2 rows are done, 0 left: about 1 min.\n"
+
+
+def test_it_stops_when_the_time_is_over_and_goes_on(launch, here, tmp_path):
+    stopped = launch("sweep", "--suite=gpu-all", "--max_minutes=0.0001", *here)
+    assert stopped.status == 0
+    assert "0.0001 minutes are over; the same command goes on. Left:" in stopped.out
+    assert stopped.out.splitlines()[-1] == f"  {ROWS[1].path()}"
+    assert launch("sweep", "--suite=gpu-all", *here).status == 0
+    assert launch("sweep", "--suite=gpu-all", "--plan", *here).out.startswith("2 rows are done")
+
+
+def test_a_work_directory_of_another_run_is_refused_before_any_row_is_run(launch, here, tmp_path):
+    other = tmp_path / "runs" / ROWS[1].path()
+    other.mkdir(parents=True)
+    run = dataclasses.replace(ROWS[1].config(), num_steps=5)
+    workdir.write_json(other / "config.json", config.to_flat(run))
+    finished = launch("sweep", "--suite=dims", *here)
+    assert finished.status == 2
+    assert "num_steps (5 there, 3 here)" in finished.err
+    assert not (tmp_path / "runs" / ROWS[0].path()).exists()
+
+
+def as_summary(run, seconds=10.0, steps=100):
+    return {
+        "config": config.to_flat(run),
+        "steps": steps,
+        "wall_seconds": seconds,
+        "device": summary.circumstances()["device"],
+    }
+
+
+def test_more_seeds_cover_fewer_and_a_name_decides_nothing():
+    two = config.from_flat(recipes.recipe("pydoc", "hyprilm,seeds=42+43"))
+    five = config.from_flat(recipes.recipe("pydoc", "hyprilm,preset=tuned"))
+    assert runner.covers(as_summary(five), two) and not runner.covers(as_summary(two), five)
+    assert runner.covers(as_summary(dataclasses.replace(five, chunk_steps=3)), five)
+    assert not runner.covers(as_summary(dataclasses.replace(five, clip_norm=0.5)), five)
+    assert not runner.covers({"config": {"a field of another version": 1}}, five)
+    lanes = dataclasses.replace(two, seeds=(42, 42), rate_factors=(0.5, 1.0))
+    assert runner.covers(as_summary(lanes), lanes) and not runner.covers(as_summary(lanes), two)
+
+
+def test_time_is_told_from_runs_of_the_same_device_and_backbone():
+    fast, slow = (
+        config.from_flat(recipes.recipe("pydoc", f"{model},{TINY}"))
+        for model in ("flatrilm", "lstm-tied")
+    )
+    known = [as_summary(fast, 10.0, steps=3), as_summary(slow, 40.0, steps=3)]
+    known.append(as_summary(fast, 1e6) | {"device": "another"})
+    estimator = estimate.Estimator(known)
+    assert estimator.seconds(fast) == pytest.approx(10)
+    assert estimator.seconds(slow) == pytest.approx(40)
+    longer = dataclasses.replace(fast, num_steps=9, seeds=(1,))
+    assert estimator.seconds(longer) == pytest.approx(15)
+    ssm = config.from_flat(recipes.recipe("pydoc", f"ssm-tied,{TINY}"))
+    assert estimator.seconds(ssm) > 0
+    assert estimate.Estimator([]).seconds(fast) is None
+
+
+def test_rows_that_take_too_long_are_left_and_short_ones_come_first():
+    rows = [
+        suites.Row("pydoc", f"flatrilm,{TINY}"),
+        suites.Row("pydoc", f"flatrilm,dim=2,{TINY[6:]}"),
+    ]
+    estimator = estimate.Estimator([as_summary(rows[0].config(), 100.0, steps=3)])
+    plan = runner.plan(rows, [], estimator, limit=90.0)
+    assert [row for row, _ in plan.too_long] == rows[:1] and [r for r, _ in plan.todo] == rows[1:]
+    assert plan.lines()[-2] == "Left to gpu-all, as they take more than two hours here:"
+    plan = runner.plan(rows, [], estimator, limit=None, shortest_first=True)
+    assert [row for row, _ in plan.todo] == rows[::-1] and not plan.too_long
+
+
+def test_work_counts_a_looked_up_table_once():
+    tied = config.from_flat(recipes.recipe("pydoc", f"lstm-tied,{TINY}")).model
+    linear = config.from_flat(recipes.recipe("pydoc", f"lstm-linear,{TINY}")).model
+    assert estimate.work(tied) == estimate.work(linear)
+    with pytest.raises(InputError):
+        estimate.training_words(config.from_flat({"corpus": "nowhere"}), None)
+
+
+def test_a_row_within_another_is_left_to_it():
+    rows = [suites.Row("pydoc", f"flatrilm,{seeds}") for seeds in ("seeds=42", "seeds=42+43")]
+    plan = runner.plan(rows, [], estimate.Estimator([]))
+    assert [row for row, _ in plan.todo] == rows[1:]
