@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from rilm_jax import build, data, rng
 from rilm_jax.training import make_chunk, optimizer
 from rilm_jax.training import state as states
+from rilm_jax.training import step as training_step
 from rilm_jax.training.step import Batch, objective, on_device
 
 SEEDS = (11, 12, 13, 14, 15)
@@ -164,3 +166,17 @@ def test_streams_train_the_root_where_they_begin(corpus, tiny):
 
     assert jnp.all(of_root(True) != 0)
     assert jnp.all(of_root(False) == 0)
+
+
+@pytest.mark.parametrize("seed_map", ["map", "vmap"])
+def test_a_step_is_traced_once(corpus, tiny, monkeypatch, seed_map):
+    """Whatever the number of seeds, steps and chunks: five seeds cost one compilation."""
+    chex.clear_trace_counter()
+    once = chex.assert_max_traces(training_step.objective, n=1)
+    monkeypatch.setattr(training_step, "objective", once)
+    program.cache_clear()
+    config = tiny(seed_map=seed_map)
+    state, _ = take(config, corpus, 2)
+    state, _ = take(config, corpus, 3, first=2, before=state)
+    assert state.step == 3
+    program.cache_clear()
