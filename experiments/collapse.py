@@ -9,15 +9,19 @@ CORPUS.json, CORPUS.md and CORPUS.png into experiments/results/collapse:
 A run that was stopped goes on with the same command; rows that are done are not run again.
 """
 
+import shlex
 from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, config, recipes
+from rilm_jax import commandline, config, files, recipes
 
 _CORPUS = flags.DEFINE_enum("corpus", "wikitext2", ["wikitext2", "ptb"], "trained and measured on")
 _WORKDIR = flags.DEFINE_string("workdir", "runs/collapse", "folder of the runs")
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
+_OUT = flags.DEFINE_string(
+    "out", None, "folder of the record (default: the project's experiments/results/collapse)"
+)
 _STEPS = flags.DEFINE_integer("steps", 8, "words read in the measurement", lower_bound=1)
 
 _SEED, _WINDOWS = 42, 128
@@ -35,7 +39,7 @@ def main() -> None:
 
     from rilm_jax import build, checkpoint, data, rng, training
     from rilm_jax.analysis import collapse
-    from rilm_jax.training import summary, workdir
+    from rilm_jax.training import summary
 
     rows = []
     for recurrence, init, guard in _GRID:
@@ -61,18 +65,19 @@ def main() -> None:
             }
         )
         jax.clear_caches()  # a compiled program a row would pile up
-    _RESULTS.mkdir(parents=True, exist_ok=True)
-    record = {"command": commandline.command("experiments/collapse.py"), "seed": _SEED}
-    record |= {"rows": rows, **summary.circumstances()}
-    path = _RESULTS / f"{_CORPUS.value}.json"
-    workdir.write_json(path, record)
+    arguments = [f"--{flag.name}={flag.value}" for flag in (_CORPUS, _STEPS)]
+    record = {"command": shlex.join(["python", "experiments/collapse.py", *arguments])}
+    record |= {"seed": _SEED, "rows": rows, **summary.circumstances()}
+    path = Path(_OUT.value or _RESULTS) / f"{_CORPUS.value}.json"
+    files.write_json(path, record)
     table = collapse.table(rows)
-    path.with_suffix(".md").write_text(
+    page = (
         f"# Recurrences and the boundary, {_CORPUS.value}\n\n"
         f"Made by `{record['command']}`, seed {_SEED}, paper preset, one epoch; |h| is the mean of "
         f"sqrt(c) |h| over {_WINDOWS} validation windows.\n\n{table}\n"
         f"![|h| by step]({_CORPUS.value}.png)\n"
     )
+    files.write(path.with_suffix(".md"), page.encode())
     collapse.plot(rows, path.with_suffix(".png"))
     print(table)
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rilm_jax import markdown as tables
+
 Record = Mapping[str, Any]
 
 
@@ -93,13 +95,5 @@ def precision_table(record: Record) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, padded so that it can be read as it stands; numbers to the right."""
-    widths = [max(3, *map(len, column)) for column in zip(header, *rows, strict=True)]
-
-    def line(cells):
-        first = cells[0].ljust(widths[0])
-        rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
-        return f"| {' | '.join([first, *rest])} |"
-
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join([line(header), line(rule), *map(line, rows)])
+    """A table that can be read as it stands; numbers to the right."""
+    return tables.table(header, rows, right=header[1:], padded=True)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rilm_jax import markdown
 from rilm_jax.embedding import Points
 from rilm_jax.errors import InputError
 from rilm_jax.model import LanguageModel, Params
@@ -46,17 +47,15 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows of a collapse record as Markdown."""
     steps = len(rows[0]["untrained"]["mean"])
     shown = [t for t in (1, 2, 3, 8) if t <= steps]
-    header = ["recurrence", "init", "artanh", *(f"\\|h\\| after {t}" for t in shown)]
+    header = ["recurrence", "init", "artanh", *(f"|h| after {t}" for t in shown)]
     header += [f"trained, after {shown[-1]}", "valid perplexity, one epoch"]
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines = []
     for row in rows:
         untrained = [f"{row['untrained']['mean'][t - 1]:.4f}" for t in shown]
         trained = f"{row['trained']['mean'][shown[-1] - 1]:.4f}"
-        cells = [row["recurrence"], row["init"], row["guard"], *untrained, trained]
-        ppl = row["valid_ppl"]
-        cells.append("not finite" if ppl is None else f"{ppl:.2f}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        ppl = "not finite" if row["valid_ppl"] is None else f"{row['valid_ppl']:.2f}"
+        lines.append([row["recurrence"], row["init"], row["guard"], *untrained, trained, ppl])
+    return markdown.table(header, lines) + "\n"
 
 
 def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:

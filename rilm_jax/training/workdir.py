@@ -10,6 +10,7 @@ from typing import Any
 from rilm_jax import checkpoint
 from rilm_jax.config import RunConfig, to_flat
 from rilm_jax.errors import InputError
+from rilm_jax.files import write, write_json
 
 try:
     import fcntl
@@ -50,8 +51,8 @@ def claim(workdir: Path, config: RunConfig) -> Iterator[None]:
         yield
 
 
-def check_owner(workdir: Path, config: RunConfig) -> None:
-    """That `workdir` is free for `config`: absent, empty, or left by it.
+def check_owner(workdir: Path, config: RunConfig, advice: str = "choose another --workdir") -> None:
+    """That `workdir` is free for `config`: absent, empty, or left by it; else, what to do.
 
     Raises:
       InputError: it is another configuration's, or holds other files.
@@ -63,7 +64,7 @@ def check_owner(workdir: Path, config: RunConfig) -> None:
         if others:
             raise InputError(
                 f"{workdir} holds other files ({', '.join(others[:3])}) and no config.json; "
-                "choose an empty or new --workdir."
+                f"{advice}."
             )
         return
     owner, mine = to_flat(checkpoint.read_config(workdir)), to_flat(config)
@@ -73,22 +74,8 @@ def check_owner(workdir: Path, config: RunConfig) -> None:
         more = f" and {len(differing) - 5} more" if len(differing) > 5 else ""
         raise InputError(
             f"{workdir} belongs to another configuration, which differs in {listed}{more}; "
-            "choose another --workdir."
+            f"{advice}."
         )
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a whole file or nothing."""
-    half = path.with_name(path.name + ".part")
-    try:
-        half.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-        os.replace(half, path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); make room and start the same command "
-            "again."
-        ) from error
 
 
 def read_summary(workdir: Path) -> dict[str, Any] | None:
@@ -127,6 +114,4 @@ def forget_metrics_after(workdir: Path, step: int) -> None:
                 kept.append(line + "\n")
         except (ValueError, KeyError):
             break
-    half = path.with_name(path.name + ".part")
-    half.write_text("".join(kept))
-    os.replace(half, path)
+    write(path, "".join(kept).encode())
