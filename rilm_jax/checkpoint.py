@@ -113,12 +113,18 @@ def load(
       (config, params); the leaves of `params` have a leading axis over seeds where `seed` is None.
 
     Raises:
-      InputError: no such directory, no checkpoint, an unknown `which`, a seed that was not run.
+      InputError: no such directory, no checkpoint, an unknown `which`, a seed that was not run, or
+        a seed of a run whose lanes (`rate_factors`) are none.
     """
     workdir = Path(workdir)
     config = read_config(workdir)
     if which not in ("best", "last"):
         raise InputError(unknown_name("which", which, ("best", "last")))
+    if seed is not None and config.rate_factors:
+        raise InputError(
+            f"{workdir} ran its seeds at several learning rates (rate_factors), so that seed "
+            f"{seed} names no one model; train the rate that you want as a run of its own."
+        )
     if seed is not None and seed not in config.seeds:
         raise InputError(
             f"Seed {seed} is not in {workdir}; its seeds are {', '.join(map(str, config.seeds))}."

@@ -129,6 +129,17 @@ def test_a_seed_that_never_was_finite_has_no_best(tmp_path):
     checkpoint.load(tmp_path, "last")
 
 
+def test_lanes_are_no_seeds(tmp_path):
+    config = RunConfig(seeds=(7, 7), rate_factors=(0.5, 1.0), model=ModelConfig(dim=5))
+    (tmp_path / "config.json").write_text(json.dumps(to_flat(config)))
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(4, content())
+    with pytest.raises(InputError, match=r"several learning rates .* seed 7 names no one model"):
+        checkpoint.load(tmp_path, seed=7)
+    _, params = checkpoint.load(tmp_path)
+    assert params["layer0"].shape == (2, 3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

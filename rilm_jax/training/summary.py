@@ -12,6 +12,9 @@ import numpy as np
 
 from rilm_jax.config import RunConfig, to_flat
 
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("rilm_jax", "experiments", ":(exclude)experiments/results")
+
 
 def statistics(per_seed: Sequence[float | None]) -> dict[str, Any]:
     """`{per_seed, mean, std}`; seeds without a finite value are left out of the last two.
@@ -40,21 +43,35 @@ def circumstances() -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
-    """The checkout's commit, "+" behind it where tracked files differ; None outside of git."""
-    root = Path(__file__).resolve().parents[2]
+def _commit(root: Path = ROOT) -> str | None:
+    """The commit of a checkout at `root`, "+" behind it where code that is run differs from it.
+
+    None where `root` is no checkout of its own, as when the package lies in another one's folder.
+    """
 
     def git(*args):
         done = subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "rilm_jax")
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", *CODE)
         return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
 
 def build(config: RunConfig, results: dict[str, Any]) -> dict[str, Any]:
-    """The summary of a configuration and its results, JSON-ready."""
+    """The summary of a configuration and its results, JSON-ready.
+
+    Lanes (`rate_factors`) are runs of different recipes: their scores have no mean and no spread.
+    """
+    if config.rate_factors:
+        results = {name: _without_mean(value) for name, value in results.items()}
     return {"config": to_flat(config), "seeds": list(config.seeds), **results, **circumstances()}
+
+
+def _without_mean(value: Any) -> Any:
+    of_seeds = isinstance(value, dict) and value.keys() == {"per_seed", "mean", "std"}
+    return value | {"mean": None, "std": None} if of_seeds else value
