@@ -43,9 +43,14 @@ def main() -> None:
         f"{workdir}, {_WHICH.value} parameters\n"
     )
     columns = [report["ppl"], report["ppl_non_unk"]]
-    per_seed = zip(run.config.seeds, *(column["per_seed"] for column in columns), strict=True)
-    rows = [[f"seed {seed}", *map(results.number, scores)] for seed, *scores in per_seed]
-    rows.append(["mean", *map(results.spread, columns)])
+    factors = run.config.rate_factors  # lanes, which have no mean
+    names = [f"seed {seed}" for seed in run.config.seeds]
+    if factors:
+        names = [f"{name}, rate x {f:g}" for name, f in zip(names, factors, strict=True)]
+    per_seed = zip(names, *(column["per_seed"] for column in columns), strict=True)
+    rows = [[name, *map(results.number, scores)] for name, *scores in per_seed]
+    if not factors:
+        rows.append(["mean", *map(results.spread, columns)])
     print(commandline.table(["perplexity", "all targets", "non-<unk>"], rows))
     if text is not None and _WORST.value > 0:
         worst = scoring.worst_lines(scores, text, _WORST.value)

@@ -11,8 +11,9 @@ The trials of equal tuning, and what they found:
   python experiments/sweep.py --suite=tune
   python experiments/table.py
 
-Summaries go to experiments/results, work directories to runs/, as those of train.py do. A row that
-would take more than two hours is left to gpu-all, which runs everything, the shortest rows first.
+Summaries go to experiments/results, those of trials to its folder tune, and work directories to
+runs/, as those of train.py do. A row that would take more than two hours is left to gpu-all, which
+runs everything, trials too, the shortest rows first.
 """
 
 import sys
@@ -50,7 +51,7 @@ def main() -> None:
     from experiments.sweeps.estimate import Estimator
 
     everything = suite == "gpu-all"
-    summaries = [summary for _, summary in results.read_all(folder)]
+    summaries = list(results.read_all(folder).values())
     plan = runner.plan(
         suites.SUITES[suite](),
         summaries,
@@ -68,13 +69,16 @@ def main() -> None:
                 plan, runs=Path(_RUNS.value), folder=folder, readme=readme, data_dir=_DATA_DIR.value
             ):
                 left.remove(row)
-                valid = results.spread(done["best_valid_ppl"])
-                print(f"{row.path()}: valid {valid}; {len(left)} rows left", flush=True)
+                scores = runner.scores(done)
+                print(f"{row.path()}: valid {scores}; {len(left)} rows left", flush=True)
+                if over.is_set():  # too late for the row to be stopped
+                    break
         except KeyboardInterrupt:
             if not over.is_set():
                 raise
-            print(f"{_MAX_MINUTES.value:g} minutes are over; the same command goes on. Left:")
-            print("\n".join(f"  {row.path()}" for row in left))
+    if left:
+        print(f"{_MAX_MINUTES.value:g} minutes are over; the same command goes on. Left:")
+        print("\n".join(f"  {row.path()}" for row in left))
 
 
 if __name__ == "__main__":

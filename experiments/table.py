@@ -3,7 +3,7 @@
 Bring experiments/results/RESULTS.md and the README's table up to date:
   python experiments/table.py
 
-Take a finished run's summary into the record first, as CORPUS/NAME.json:
+Take a finished run's summary into the record first, as CORPUS/NAME.json (a trial: tune/CORPUS/...):
   python experiments/table.py --collect=runs/wikitext2/hyprilm
 
 Is A better than B? The difference seed by seed, with its 95 % interval (CORPUS/NAME of each):
@@ -36,6 +36,8 @@ def main() -> None:
     folder = Path(_RESULTS.value or _PROJECT / "experiments" / "results")
     readme = Path(_README.value or _PROJECT / "README.md")
     if _COMPARE.value:
+        if _CHECK.value or _COLLECT.value:
+            raise InputError("--compare stands alone; leave out --check and --collect.")
         _compare(folder, _COMPARE.value)
         return
     if _CHECK.value:
@@ -55,8 +57,10 @@ def _compare(folder: Path, names: str) -> None:
     paths = results.find_two(folder, names)
     a, b = map(results.read, paths)
     found = comparison.summaries(a, b)  # refuses two that cannot be compared
-    for letter, path in zip("AB", paths, strict=True):
-        print(f"{letter}: {path.parent.name}/{path.stem}")
+    for letter, path, run in zip("AB", paths, (a, b), strict=True):
+        dead = sorted({seed for score in found for seed in comparison.unfinished(run, score)})
+        without = f" (no finite score: seed {', '.join(map(str, dead))})" if dead else ""
+        print(f"{letter}: {path.parent.name}/{path.stem}{without}")
     rows = []
     for score, interval in found.items():
         said = {-1: "A is lower", 0: "no difference shown", 1: "B is lower"}[interval.sign]
@@ -66,7 +70,7 @@ def _compare(folder: Path, names: str) -> None:
                 f"{interval.mean:+.2f}",
                 f"{interval.low:+.2f} to {interval.high:+.2f}",
                 str(interval.n),
-                said,
+                said if interval.n >= results.WHOLE else "fewer than five seeds",
             ]
         )
     print(commandline.table(["perplexity", "A - B", "95 % interval", "seeds", ""], rows))

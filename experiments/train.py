@@ -57,7 +57,7 @@ def main() -> None:
 
     from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
 
-    record = {"command": commandline.command("experiments/train.py")}
+    record = {"command": commandline.command()}
     summaries = {}
     for workdir, run in runs.items():
         summaries[workdir.name] = training.run(

@@ -12,7 +12,6 @@ if __name__ == "__main__":
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from ml_collections import ConfigDict, config_dict
 from rilm_jax import config, recipes
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError, unknown_name
-from rilm_jax.results import spread
+from rilm_jax.results import command_line, number, spread
 
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -161,26 +160,25 @@ def required(flag: flags.FlagHolder, example: str) -> str:
     return flag.value
 
 
-def command(launcher: str, flag: str = "config") -> str:
-    """The command line that repeats this run on any machine: for the record.
+def command(flag: str = "config") -> str:
+    """The command line that repeats this training run on any machine: for the record.
 
     Folders (`--workdir`, `--data_dir`) are of this machine and so left out.
 
     Args:
-      launcher: the program, e.g. "experiments/train.py".
       flag: the name of the configuration's flag.
     """
-    parts = ["python", launcher]
+    arguments = []
     config_flag = _config_flag(flag)
     if config_flag.present:
         path, colon, string = config_flag.config_filename.partition(":")
         if Path(path).parent.parts[-2:] == ("experiments", "configs"):
             path = f"experiments/configs/{Path(path).name}"
-        parts.append(f"--{flag}={path}{colon}{string}")
+        arguments.append(f"--{flag}={path}{colon}{string}")
     for field, value in config_flag.override_values.items():
         text = "+".join(map(str, value)) if isinstance(value, tuple) else value
-        parts.append(f"--{flag}.{field}={text}")
-    return shlex.join(parts)
+        arguments.append(f"--{flag}.{field}={text}")
+    return command_line(*arguments)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -204,7 +202,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     """Perplexities at the best-validation epoch, mean and standard deviation over the seeds.
 
-    The runs share a corpus and a vocabulary, whose n-gram floors stand above them.
+    Lanes (`rate_factors`) have a row each. The runs share a corpus and a vocabulary, whose n-gram
+    floors stand above them.
 
     Args:
       summaries: what `rilm_jax.training.run` returns, by the name to print.
@@ -212,28 +211,27 @@ def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     header = ["model", "parameters", "valid ppl", "non-<unk>", "test ppl", "seconds"]
     floor = next(iter(summaries.values()))["floor"]
     rows = [
-        [label, "", f"{floor[key]:.2f}", f"{floor[key + '_non_unk']:.2f}", "", ""]
+        [label, "", number(floor[key]), number(floor[f"{key}_non_unk"]), "", ""]
         for key, label in (("unigram", "unigram"), ("kn5", "5-gram"))
     ]
+    shown = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl")
     for label, summary in summaries.items():
-        rows.append(
-            [
-                label,
-                f"{summary['params']['total']:,}",
-                spread(summary["best_valid_ppl"]),
-                spread(summary["best_valid_ppl_non_unk"]),
-                spread(summary["test_ppl"]),
-                f"{summary['wall_seconds']:.0f}",
-            ]
-        )
+        factors = summary["config"].get("rate_factors", ())
+        lanes = [f"seed {s}, rate x {f:g}" for s, f in zip(summary["seeds"], factors, strict=False)]
+        scores = [summary[name] for name in shown]
+        means = ["" if lanes else spread(score) for score in scores]
+        size, seconds = f"{summary['params']['total']:,}", f"{summary['wall_seconds']:.0f}"
+        rows.append([label, size, *means, seconds])
+        for i, lane in enumerate(lanes):
+            rows.append([f"  {lane}", "", *(number(score["per_seed"][i]) for score in scores), ""])
     return table(header, rows)
 
 
-def candidates_table(number: int, drawn: str, radius: float, candidates: Any) -> str:
+def candidates_table(position: int, drawn: str, radius: float, candidates: Any) -> str:
     """What one word was drawn from: a line on the context, and a line a candidate.
 
     Args:
-      number: which word of the text it is, from 1.
+      position: of the word in the text, from 1.
       drawn: the word.
       radius: of the context.
       candidates: `rilm_jax.analysis.Candidates`.
@@ -242,13 +240,17 @@ def candidates_table(number: int, drawn: str, radius: float, candidates: Any) ->
     if distances is None:
         distances = [None] * len(candidates.words)
     rows = [
-        [f"{'>' if word == drawn else ' '} {word}", f"{p:.4f}", d and f"{d:.3f}", f"{r:.3f}"]
+        [
+            f"{'>' if word == drawn else ' '} {word}",
+            f"{p:.4f}",
+            "-" if d is None else f"{d:.3f}",
+            f"{r:.3f}",
+        ]
         for word, p, d, r in zip(
             candidates.words, candidates.probability, distances, candidates.radius, strict=True
         )
     ]
-    rows = [[cell or "-" for cell in row] for row in rows]
-    title = f"word {number} (context radius {radius:.3f})"
+    title = f"word {position} (context radius {radius:.3f})"
     return table([title, "probability", "distance", "radius"], rows)
 
 

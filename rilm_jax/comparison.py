@@ -7,9 +7,11 @@ import numpy as np
 from scipy import stats
 
 from rilm_jax.errors import InputError
+from rilm_jax.results import SCORES
 
 CONFIDENCE = 0.95
-SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
+#: Fields that decide which targets are scored and from which context, with what older versions did.
+_PROTOCOL = {"vocab_size": None, "window": None, "eval_streams": 0}
 
 
 class Interval(NamedTuple):
@@ -54,10 +56,24 @@ def summaries(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Interval]
     """`paired` of every score that both summaries have, by the score's name.
 
     Raises:
-      InputError: they are of other corpora or vocabularies, or share fewer than two seeds.
+      InputError: they are of other texts or vocabularies, or were evaluated in another way; one has
+        learning rates for seeds; or they share fewer than two seeds.
     """
-    for field in ("corpus", "vocab_size"):
-        one, other = a["config"][field], b["config"][field]
+    for which, summary in (("first", a), ("second", b)):
+        if summary["config"].get("rate_factors"):
+            raise InputError(
+                f"the {which} run has a learning rate for each seed (rate_factors), so its scores "
+                "are not those of one recipe; compare runs of one rate."
+            )
+    configs = a["config"], b["config"]
+    if not _of_one_text(a, b):
+        one, other = (config["corpus"] for config in configs)
+        raise InputError(
+            f"the first run's text, {one}, is another than the second's, {other}, so their "
+            "perplexities cannot be compared; choose two of the same text."
+        )
+    for field, default in _PROTOCOL.items():
+        one, other = (config.get(field, default) for config in configs)
         if one != other:
             raise InputError(
                 f"{field} is {one} in the first run and {other} in the second, so their "
@@ -71,6 +87,18 @@ def summaries(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Interval]
     if not found:
         raise InputError("one of the two runs has no finished seed; compare others.")
     return found
+
+
+def unfinished(summary: Mapping[str, Any], name: str) -> list[int]:
+    """The seeds that have no finite score of that name."""
+    return [seed for seed in summary["seeds"] if seed not in _by_seed(summary, name)]
+
+
+def _of_one_text(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    hashes = [summary.get("corpus", {}).get("sha256") for summary in (a, b)]
+    if None in hashes:  # of a version that recorded none
+        return a["config"]["corpus"] == b["config"]["corpus"]
+    return hashes[0] == hashes[1]
 
 
 def _by_seed(summary: Mapping[str, Any], name: str) -> dict[int, float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rilm_jax import comparison
+from rilm_jax import comparison, results
 from rilm_jax.errors import InputError
 
 # Student's own data (1908): hours of sleep gained by ten patients under two drugs; the mean
@@ -30,10 +30,11 @@ def test_seeds_are_paired_by_number_and_others_left_out():
         comparison.paired({1: 1.0, 2: 2.0}, {2: 2.0, 3: 1.0})
 
 
-def summary(scores, corpus="ptb", **changed):
-    per_seed = {name: {"per_seed": list(scores)} for name in comparison.SCORES}
-    config = {"corpus": corpus, "vocab_size": 2000}
-    return {"config": config, "seeds": [42, 43, 44], **per_seed, **changed}
+def summary(scores, corpus="ptb", sha256=None, **fields):
+    per_seed = {name: {"per_seed": list(scores)} for name in results.SCORES}
+    config = {"corpus": corpus, "vocab_size": 2000, "window": 64} | fields
+    text = {"sha256": {"train": sha256}} if sha256 else {}
+    return {"config": config, "seeds": [42, 43, 44], "corpus": text, **per_seed}
 
 
 def test_summaries_are_compared_score_by_score():
@@ -42,10 +43,32 @@ def test_summaries_are_compared_score_by_score():
     found = comparison.summaries(a, b | {"test_ppl": no_test, "test_ppl_non_unk": no_test})
     assert set(found) == {"best_valid_ppl", "best_valid_ppl_non_unk"}
     assert found["best_valid_ppl"] == (1.0, 1.0, 1.0, 2)
+    assert comparison.unfinished(a, "test_ppl") == [44]
+    assert comparison.unfinished(b, "test_ppl") == []
 
 
-def test_what_cannot_be_compared_is_refused():
-    with pytest.raises(InputError, match="corpus is ptb in the first run and wikitext2 in the"):
-        comparison.summaries(summary([1.0] * 3), summary([1.0] * 3, corpus="wikitext2"))
-    with pytest.raises(InputError, match="no finished seed"):
-        comparison.summaries(summary([None] * 3), summary([1.0] * 3))
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"corpus": "wikitext2"}, "first run's text, ptb, is another than the second's, wikitext2"),
+        ({"sha256": "b"}, "first run's text, ptb, is another than the second's, ptb"),
+        ({"vocab_size": 10000}, "vocab_size is 2000 in the first run and 10000 in the second"),
+        ({"window": 35}, "window is 64 in the first run and 35 in the second"),
+        ({"eval_streams": 1}, "eval_streams is 0 in the first run and 1 in the second"),
+        ({"rate_factors": [0.5, 1.0, 2.0]}, "the second run has a learning rate for each seed"),
+        ({"scores": [None] * 3}, "no finished seed"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(other, said):
+    fields = {"scores": [1.0] * 3}
+    one = summary(**fields, sha256="a" if "sha256" in other else None)
+    with pytest.raises(InputError, match=said):
+        comparison.summaries(one, summary(**fields | other))
+
+
+def test_one_text_may_have_two_names():
+    a, b = (summary([1.0] * 3, corpus, sha256="a") for corpus in ("ptb", "/home/me/ptb"))
+    assert comparison.summaries(a, b)["test_ppl"].mean == 0
+    del b["corpus"]["sha256"]  # of a version that recorded none
+    with pytest.raises(InputError, match="is another than"):
+        comparison.summaries(a, b)

@@ -56,14 +56,14 @@ class Estimator:
         self._rates: dict[str, list[float]] = {}
         device = summary.circumstances()["device"]
         for found in summaries:
-            if found["device"] != device:
+            if found.get("device") != device:
                 continue
             try:
                 run = config.from_flat(found["config"])
-            except InputError:  # of an older version
-                continue
-            trained = found["steps"] * run.batch_size * run.window * len(run.seeds)
-            rate = found["wall_seconds"] / (work(run.model) * trained)
+                trained = found["steps"] * run.batch_size * run.window * len(run.seeds)
+                rate = found["wall_seconds"] / (work(run.model) * trained)
+            except (InputError, KeyError, ZeroDivisionError):
+                continue  # of another version, or of a backbone registered elsewhere
             self._rates.setdefault(run.model.backbone, []).append(rate)
 
     def amount(self, run: RunConfig) -> float:

@@ -1,6 +1,7 @@
 """A suite worked through: what is done is passed over, what was stopped goes on."""
 
 import dataclasses
+import functools
 import os
 import signal
 import threading
@@ -16,6 +17,7 @@ from experiments.sweeps.suites import Row
 from rilm_jax import config, results, training
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
+from rilm_jax.results import trials
 from rilm_jax.training import workdir as workdirs
 
 LIMIT = 2 * 3600.0  # seconds a row may take where it is not left to a suite for GPUs
@@ -30,7 +32,8 @@ class Plan(NamedTuple):
 
     def lines(self) -> list[str]:
         """As it is printed."""
-        told = [f"{self.done} rows are done, {len(self.todo)} left: {words(self.seconds)}."]
+        time = f": {words(self.seconds)}" if self.todo else ""
+        told = [f"{self.done} rows are done, {len(self.todo)} left{time}."]
         told += [f"  {words(s):<14} {row.path()}" for row, s in self.todo]
         if self.too_long:
             told.append("Left to gpu-all, as they take more than two hours here:")
@@ -44,22 +47,17 @@ class Plan(NamedTuple):
         return None if None in times else sum(s for s in times if s is not None)
 
 
-def covers(summary: Mapping[str, Any], run: RunConfig) -> bool:
-    """Whether a summary is that of `run`, or of the same run with more seeds."""
-    try:
-        return _includes(config.from_flat(summary["config"]), run)
-    except InputError:  # of a version that had other fields
-        return False
-
-
-def _includes(larger: RunConfig, run: RunConfig) -> bool:
+def includes(larger: RunConfig, run: RunConfig) -> bool:
     """Whether `larger` is `run`, or the same run with more seeds."""
-    if run.rate_factors or larger.rate_factors:  # lanes are no seeds of one configuration
-        enough = larger.seeds == run.seeds
-    else:
-        enough = set(run.seeds) <= set(larger.seeds)
-    same = {"seeds": run.seeds, "chunk_steps": run.chunk_steps}
-    return enough and dataclasses.replace(larger, **same) == run
+    return _without_seeds(larger) == _without_seeds(run) and set(run.seeds) <= set(larger.seeds)
+
+
+@functools.cache  # a plan compares every row with every other
+def _without_seeds(run: RunConfig) -> RunConfig:
+    """A run but for its seeds and for what changes no result; lanes are no seeds, and stay."""
+    fields = config.flat_fields()
+    free = {name: fields[name].default for name in workdirs.FREE_TO_DIFFER}
+    return dataclasses.replace(run, seeds=run.seeds if run.rate_factors else (0,), **free)
 
 
 def plan(
@@ -72,21 +70,43 @@ def plan(
 ) -> Plan:
     """Part a suite into what is done, what is to run, and what takes longer than `limit`.
 
-    A row that another row runs with more seeds is left to that one.
+    A row that another row runs with more seeds is left to that one, and of equal rows the first is
+    kept.
     """
-    summaries, runs = list(summaries), {row: row.config() for row in rows}
-    rows = [
-        row
-        for row, run in runs.items()
-        if not any(_includes(other, run) for other in runs.values() if other is not run)
-    ]
-    left = [row for row in rows if not any(covers(s, runs[row]) for s in summaries)]
+    runs = {row: row.config() for row in rows}
+    finished = [run for summary in summaries if (run := _config_of(summary))]
+    rows = [row for i, row in enumerate(runs) if not _is_within_another(i, list(runs.values()))]
+    left = [row for row in rows if not any(includes(run, runs[row]) for run in finished)]
     if shortest_first:
         left.sort(key=lambda row: estimator.amount(runs[row]))
     timed = [(row, estimator.seconds(runs[row])) for row in left]
     too_long = [(row, s) for row, s in timed if limit and s and s > limit]
     todo = [(row, s) for row, s in timed if not (limit and s and s > limit)]
     return Plan(todo, too_long, len(rows) - len(left))
+
+
+def _config_of(summary: Mapping[str, Any]) -> RunConfig | None:
+    try:
+        return config.from_flat(summary["config"])
+    except InputError:  # of a version that had other fields
+        return None
+
+
+def _is_within_another(i: int, runs: Sequence[RunConfig]) -> bool:
+    """Whether another run includes the i-th; of runs that include each other, the first does."""
+    return any(
+        includes(other, runs[i]) and (j < i or not includes(runs[i], other))
+        for j, other in enumerate(runs)
+        if j != i
+    )
+
+
+def scores(done: Mapping[str, Any]) -> str:
+    """Validation perplexity of a finished run as it is printed; of lanes, each one's."""
+    if not done["config"].get("rate_factors"):
+        return results.spread(done["best_valid_ppl"])
+    lanes = trials.of_summary(done, "")
+    return ", ".join(f"{results.number(t.valid)} at rate {t.learning_rate:g}" for t in lanes)
 
 
 def run(
@@ -105,13 +125,14 @@ def run(
       InputError: a work directory that is of another configuration, before any row is run.
       Interrupted: a run was stopped; its checkpoint says where it goes on.
     """
+    advice = "move that folder away or choose another --runs"
     for row, _ in work.todo:
-        workdirs.check_owner(runs / row.path(), row.config())
+        workdirs.check_owner(runs / row.path(), row.config(), advice)
     for row, _ in work.todo:
         workdir = runs / row.path()
         record = {"command": row.command()}
         done = training.run(row.config(), workdir, data_dir=data_dir, record=record)
-        results.take_in([workdir], folder, readme, below=row.folder)
+        results.take_in([workdir], folder, readme)
         jax.clear_caches()  # programs of rows that are done would pile up
         yield row, done
 

@@ -3,12 +3,13 @@
 Where a run is on record under another name, or with more seeds, its row is done; see `runner`.
 """
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from experiments.sweeps import tuning
-from rilm_jax import config, recipes
+from rilm_jax import config, recipes, results
 from rilm_jax.config import RunConfig
 from rilm_jax.results import trials
 
@@ -24,27 +25,28 @@ class Row(NamedTuple):
     Attributes:
       corpus: one of `recipes.CORPORA`.
       string: its configuration.
-      folder: below experiments/results, where its summary goes.
     """
 
     corpus: str
     string: str
-    folder: str = ""
 
     def config(self) -> RunConfig:
         """The checked configuration."""
-        return config.from_flat(recipes.recipe(self.corpus, self.string))
+        return _config(self)
 
     def path(self) -> Path:
-        """FOLDER/CORPUS/NAME: of its work directory and, with .json behind it, of its summary."""
-        return Path(self.folder, self.corpus, recipes.name(self.string))
+        """Of its work directory below the runs' and, with .json, of its summary on record."""
+        below = trials.FOLDER if trials.is_trial(config.to_flat(self.config())) else ""
+        return Path(below, self.corpus, recipes.name(self.string))
 
     def command(self) -> str:
         """The launcher's command that gives the same run."""
-        return (
-            "python experiments/train.py "
-            f"--config=experiments/configs/{self.corpus}.py:{self.string}"
-        )
+        return results.train_command(self.corpus, self.string)
+
+
+@functools.cache
+def _config(row: Row) -> RunConfig:
+    return config.from_flat(recipes.recipe(row.corpus, row.string))
 
 
 def table3() -> list[Row]:
@@ -85,8 +87,7 @@ def ablations() -> list[Row]:
         "composition=spline",
         "composition=gated",
         "k=1",
-        "k=64",
-        "k=0",
+        "k=64",  # the window: never cut
         "recurrence=naive",
         "recurrence=projected",
         "learn_tau=False",
@@ -116,12 +117,12 @@ def dims() -> list[Row]:
 
 def tune() -> list[Row]:
     """The trials of equal tuning; see `tuning`."""
-    return [Row("wikitext2", string, trials.FOLDER) for string in tuning.strings("wikitext2")]
+    return _rows("wikitext2", tuning.strings("wikitext2"))
 
 
 def gpu_all() -> list[Row]:
-    """Everything that is a run of its own, for one data-centre GPU."""
-    rows = [*table3(), *ptb(), *vocab10k(), *ablations(), *controls(), *dims()]
+    """Everything, for one data-centre GPU."""
+    rows = [*table3(), *ptb(), *vocab10k(), *ablations(), *controls(), *dims(), *tune()]
     return list(dict.fromkeys(rows))
 
 

@@ -3,6 +3,10 @@
 A trial trains one seed for two epochs and is judged on validation; the test split is not read.
 Trials that differ in the learning rate alone share a program, a lane for each rate.
 
+Equal is what is tried, not what a model may weigh: at 2000 words the RiLMs have 289,025 parameters
+(gated: 297,961), the baselines, tuned at d = 128 with tied words, 521,168 (lstm), 651,856
+(transformer) and 491,344 (ssm). Rows of matched size use what was found at that size.
+
 What varies is the rate, and then one thing at a time beside the rate's best guess: truncation,
 dropout, clipping, batch size and temperature, where a model has them. A model without one of these
 gets more rates in its place. `experiments/results/tune/TRIALS.md` shows what came out.
@@ -67,8 +71,16 @@ GROUPS: dict[str, tuple[Group, ...]] = {
 
 
 def strings(corpus: str) -> list[str]:
-    """The configuration string of every group of every model."""
-    return [string(corpus, model, group) for model, groups in GROUPS.items() for group in groups]
+    """The configuration string of every group: all models' first, then all models' second, ...
+
+    A search that stops early has then tried the same number of groups of every model.
+    """
+    rounds = zip(*GROUPS.values(), strict=True)
+    return [
+        string(corpus, model, group)
+        for groups in rounds
+        for model, group in zip(GROUPS, groups, strict=True)
+    ]
 
 
 def string(corpus: str, model: str, group: Group) -> str:

@@ -7,16 +7,28 @@ experiments/results/tune/TRIALS.md          what each of them gave
 README.md                                   the table of RESULTS.md between two markers
 """
 
-from rilm_jax.results.pages import BEGIN, END, collect, stale, take_in, write
-from rilm_jax.results.record import command, find_two, number, read, read_all, spread
-from rilm_jax.results.table import HEADER, markdown, rows
+from rilm_jax.results.pages import BEGIN, END, stale, take_in, write
+from rilm_jax.results.record import (
+    SCORES,
+    command,
+    command_line,
+    find_two,
+    number,
+    read,
+    read_all,
+    spread,
+    train_command,
+)
+from rilm_jax.results.table import HEADER, WHOLE, markdown, rows
 
 __all__ = [
     "BEGIN",
     "END",
     "HEADER",
-    "collect",
+    "SCORES",
+    "WHOLE",
     "command",
+    "command_line",
     "find_two",
     "markdown",
     "number",
@@ -26,5 +38,6 @@ __all__ = [
     "spread",
     "stale",
     "take_in",
+    "train_command",
     "write",
 ]

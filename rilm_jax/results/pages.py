@@ -1,45 +1,72 @@
 """The pages made from the summaries: RESULTS.md, the trials' page, and the README's table."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rilm_jax import recipes
+from rilm_jax import files, recipes
 from rilm_jax.errors import InputError
 from rilm_jax.results import record, table, trials
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
-def collect(workdir: str | Path, folder: str | Path) -> Path:
-    """Copy a finished run's summary to `folder`/CORPUS/NAME.json, NAME that of the work directory.
+def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path) -> list[Path]:
+    """Copy the summaries of finished runs into the record, and bring the pages up to date.
+
+    A run of NAME, its work directory's, goes to `folder`/CORPUS/NAME.json, a trial below
+    `folder`/tune; an older file of that name is replaced.
 
     Returns:
-      The file, which replaces an older one of the same name.
+      The files written.
 
     Raises:
-      InputError: the run has not ended, or its summary is none; the copy cannot be written.
+      InputError: a run that has not ended, or whose summary is none; what `pages` raises. Nothing
+        is written then. Or a file that cannot be written.
     """
-    workdir = Path(workdir)
-    path = workdir / "summary.json"
-    if not path.is_file():
-        raise InputError(f"{workdir} holds no summary.json; let the run end first.")
-    summary = record.read(path)
-    corpus = summary["config"]["corpus"]
-    name = workdir.absolute().name
-    table.row(summary, name, path)  # all that the table needs is there
-    target = Path(folder) / (corpus if corpus in recipes.CORPORA else "text") / f"{name}.json"
-    record.write_file(target, path.read_bytes())
-    return target
+    sources, taken = {}, {}
+    for workdir in map(Path, workdirs):
+        path = workdir / "summary.json"
+        if not path.is_file():
+            raise InputError(f"{workdir} holds no summary.json; let the run end first.")
+        summary = record.read(path)
+        place = folder / _below(summary["config"]) / f"{workdir.absolute().name}.json"
+        sources[place], taken[place] = path, summary
+    made = pages(record.read_all(folder) | taken, folder, readme)
+    for place, path in sources.items():
+        files.write(place, path.read_bytes())
+    return [*sources, *_bring_up_to_date(made)]
 
 
-def pages(folder: Path, readme: Path) -> dict[Path, str]:
-    """What each page is to hold, by file; the trials' page only where there are trials.
+def write(folder: Path, readme: Path) -> list[Path]:
+    """Bring the pages up to date; returns the files that changed."""
+    return _bring_up_to_date(pages(record.read_all(folder), folder, readme))
+
+
+def stale(folder: Path, readme: Path) -> list[Path]:
+    """The pages that differ from what the summaries give."""
+    return _differing(pages(record.read_all(folder), folder, readme))
+
+
+def pages(
+    runs: Mapping[Path, Mapping[str, Any]], folder: Path, readme: Path
+) -> dict[Path, str | None]:
+    """What each page is to hold, by file; None where there is to be none.
+
+    Args:
+      runs: what `record.read_all` returns.
+      folder: of the results.
+      readme: the file whose table stands between `BEGIN` and `END`.
 
     Raises:
-      InputError: a file that is no summary; a README that cannot be read or lacks the two markers.
+      InputError: a README that cannot be read or lacks the two markers.
     """
-    made = table.markdown(table.rows(folder))
+    whole, tried = (
+        {path: run for path, run in runs.items() if path.parent.parent == parent}
+        for parent in (folder, folder / trials.FOLDER)
+    )
+    made = table.markdown(table.rows(whole))
     try:
         text = readme.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -50,36 +77,34 @@ def pages(folder: Path, readme: Path) -> dict[Path, str]:
             f"{readme} lacks the lines {BEGIN} and {END} between which the table belongs; "
             "put them where it is to stand."
         )
-    filled = between.sub(lambda _: f"{BEGIN}\n{made}{END}", text)
     note = "Made by `python experiments/table.py`; not to be edited."
-    made_pages = {folder / "RESULTS.md": f"# Results\n\n{note}\n\n{made}", readme: filled}
-    tried = trials.markdown(trials.read(folder))
-    if tried:
-        made_pages[folder / trials.FOLDER / "TRIALS.md"] = f"# Trials\n\n{note}\n\n{tried}"
-    return made_pages
+    of_trials = trials.markdown(trials.ordered(tried))
+    return {
+        folder / "RESULTS.md": f"# Results\n\n{note}\n\n{made}",
+        readme: between.sub(lambda _: f"{BEGIN}\n{made}{END}", text),
+        folder / trials.FOLDER / "TRIALS.md": f"# Trials\n\n{note}\n\n{of_trials}"
+        if of_trials
+        else None,
+    }
 
 
-def take_in(
-    workdirs: Sequence[str | Path], folder: Path, readme: Path, *, below: str = ""
-) -> list[Path]:
-    """`collect` each run into `folder`/`below`, then `write`; returns the files written."""
-    pages(folder, readme)  # what is wrong there shows before anything is copied
-    return [*(collect(path, folder / below) for path in workdirs), *write(folder, readme)]
+def _below(config: Mapping[str, Any]) -> Path:
+    """The folder below the results where a summary of this configuration belongs."""
+    corpus = config["corpus"] if config["corpus"] in recipes.CORPORA else "text"
+    return Path(trials.FOLDER, corpus) if trials.is_trial(config) else Path(corpus)
 
 
-def write(folder: Path, readme: Path) -> list[Path]:
-    """Bring both tables up to date; returns the files that changed."""
-    changed = stale(folder, readme)
-    for path, text in pages(folder, readme).items():
-        if path in changed:
-            record.write_file(path, text.encode())
+def _differing(made: Mapping[Path, str | None]) -> list[Path]:
+    there = {path: path.read_bytes() if path.exists() else None for path in made}
+    return [p for p, text in made.items() if there[p] != (None if text is None else text.encode())]
+
+
+def _bring_up_to_date(made: Mapping[Path, str | None]) -> list[Path]:
+    changed = _differing(made)
+    for path in changed:
+        text = made[path]
+        if text is None:
+            path.unlink()
+        else:
+            files.write(path, text.encode())
     return changed
-
-
-def stale(folder: Path, readme: Path) -> list[Path]:
-    """The files whose table differs from the one that the summaries give."""
-    return [
-        path
-        for path, text in pages(folder, readme).items()
-        if not path.exists() or path.read_text("utf-8") != text
-    ]

@@ -3,6 +3,7 @@
 import difflib
 import json
 import shlex
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,30 +12,69 @@ from rilm_jax import config as configuration
 from rilm_jax import recipes
 from rilm_jax.errors import InputError
 
+SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
+
+_NUMBER, _MAYBE = (int, float), (int, float, types.NoneType)
+_WORDS = ("backbone", "head", "manifold", "composition", "corpus", "preset")
+#: What is read of a summary here and in comparisons, and its types.
+_FIELDS: dict[str, Any] = {
+    **{f"config.{name}": str for name in _WORDS},
+    **{f"config.{name}": int for name in ("vocab_size", "window", "num_epochs")},
+    "config.learning_rate": _NUMBER,
+    "seeds": list,
+    "params.total": int,
+    "steps": int,
+    "floor.kn5": _MAYBE,
+    "floor.kn5_non_unk": _MAYBE,
+    **{f"{score}.per_seed": list for score in SCORES},
+    **{f"{score}.{name}": _MAYBE for score in SCORES for name in ("mean", "std")},
+    "corpus": Mapping,
+    "tokens_per_second": _MAYBE,
+    "device": str,
+    "commit": (str, types.NoneType),
+}
+
 
 def read(path: Path) -> dict[str, Any]:
-    """The summary in a file.
+    """The summary in a file, which has all that is read of one here.
 
     Raises:
-      InputError: there is none.
+      InputError: there is none, or it lacks something.
     """
     try:
         summary = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); restore it.") from error
-    if not isinstance(summary, dict) or "config" not in summary:
-        raise InputError(f"{path} is no summary of a run; collect it again.")
+    wrong = [name for name, kind in _FIELDS.items() if not isinstance(_at(summary, name), kind)]
+    wrong = wrong or [n for n in SCORES if not _is_by_seed(summary[n]["per_seed"], summary)]
+    if wrong:
+        raise InputError(
+            f"{path} is no summary of a run ({wrong[0]} is missing or wrong); collect it again."
+        )
     return summary
 
 
-def read_all(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+def _is_by_seed(scores: list[Any], summary: Mapping[str, Any]) -> bool:
+    return len(scores) == len(summary["seeds"]) and all(isinstance(v, _MAYBE) for v in scores)
+
+
+def _at(content: Any, field: str) -> Any:
+    """What stands at "a.b" in nested mappings; `...`, of no type that is asked for, if nothing."""
+    for name in field.split("."):
+        if not isinstance(content, Mapping) or name not in content:
+            return ...
+        content = content[name]
+    return content
+
+
+def read_all(folder: Path) -> dict[Path, dict[str, Any]]:
     """Every summary in CORPUS/ below `folder`, those of the trials too, by corpus and name.
 
     Raises:
       InputError: a file that is no summary.
     """
     paths = (path for name in recipes.CORPORA for path in sorted(folder.rglob(f"{name}/*.json")))
-    return [(path, read(path)) for path in paths]
+    return {path: read(path) for path in paths}
 
 
 def find_two(folder: Path, names: str) -> tuple[Path, Path]:
@@ -48,7 +88,7 @@ def find_two(folder: Path, names: str) -> tuple[Path, Path]:
         a, b = (_find(folder, ",".join(half)) for half in (parts[:i], parts[i:]))
         if a and b:
             return a, b
-    known = [str(path.relative_to(folder).with_suffix("")) for path, _ in read_all(folder)]
+    known = [str(path.relative_to(folder).with_suffix("")) for path in read_all(folder)]
     near = difflib.get_close_matches(names, [f"{a},{b}" for a in known for b in known], 1, 0)
     raise InputError(
         f"{names!r} does not name two runs on record in {folder}; give CORPUS/NAME of each with a "
@@ -58,6 +98,16 @@ def find_two(folder: Path, names: str) -> tuple[Path, Path]:
 
 def _find(folder: Path, name: str) -> Path | None:
     return next((p for p in (folder / f"{name}.json", Path(name)) if p.is_file()), None)
+
+
+def train_command(corpus: str, string: str) -> str:
+    """The command that trains a configuration string, for the shell."""
+    return command_line(f"--config=experiments/configs/{corpus}.py:{string}")
+
+
+def command_line(*arguments: str) -> str:
+    """The training launcher with these arguments, for the shell."""
+    return shlex.join(["python", "experiments/train.py", *arguments])
 
 
 def command(summary: Mapping[str, Any], name: str) -> str | None:
@@ -73,13 +123,10 @@ def command(summary: Mapping[str, Any], name: str) -> str | None:
         if recipes.name(name) != name or corpus not in recipes.CORPORA:
             return None
         run = configuration.from_flat(recipes.recipe(corpus, name))
-    except InputError:
+        same = configuration.from_flat(summary["config"]) == run
+    except InputError:  # no string of ours, or a summary of a version that had other fields
         return None
-    if configuration.to_flat(run) != summary["config"]:
-        return None
-    return shlex.join(
-        ["python", "experiments/train.py", f"--config=experiments/configs/{corpus}.py:{name}"]
-    )
+    return train_command(corpus, name) if same else None
 
 
 def options(summary: Mapping[str, Any], name: str) -> list[str]:
@@ -108,21 +155,6 @@ def spread(score: Mapping[str, Any], sign: str = "+-") -> str:
 def number(value: float | None) -> str:
     """A perplexity as it is printed everywhere; "-" for none."""
     return "-" if value is None else f"{value:.2f}"
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file and the folders above it.
-
-    Raises:
-      InputError: it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); make it writable or make room."
-        ) from error
 
 
 def _string(given: str) -> str:

@@ -1,12 +1,14 @@
 """The table of results, a row a run; nothing in it is typed by hand, save the paper's values."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rilm_jax import markdown as md
 from rilm_jax import recipes
-from rilm_jax.errors import InputError
-from rilm_jax.results.record import command, model_name, number, options, read, spread
+from rilm_jax.config import ModelConfig
+from rilm_jax.results.record import command, model_name, number, options, spread
 
 WHOLE = 5  # seeds behind a claim in words
 
@@ -29,6 +31,13 @@ PAPER: dict[tuple[str, int, str, str], str] = {
     ("ptb", 2000, "hyprilm", "geodesic"): "69.8 ± 0.5",
     ("ptb", 2000, "flatrilm", "geodesic"): "40.9 ± 0.6",
 }
+# Fields of a model that name it in `PAPER`, or that a recipe is free to choose; the paper's models
+# have the default of every other.
+_NAMED = {"backbone", "head", "manifold", "vocab_size"}
+_FREE = {"k", "tau", "init", "init_scale", "dtype"} | {
+    f"{where}dropout" for where in ("", "word_", "input_", "output_")
+}
+_FREE_IN_BASELINES = {"bias", "learn_tau"}
 
 HEADER = (
     "dataset",
@@ -51,7 +60,7 @@ HEADER = (
     "command",
     "commit",
 )
-_SHOWN = ("preset=", "data=")  # options that have a column of their own
+_SHOWN = ("preset=", "data=", "seeds=", "vocab_size=")  # options that have a column of their own
 _NUMBERS = {"V", "parameters", "steps", "tokens/s"}
 
 _NOTES = """\
@@ -63,43 +72,28 @@ it counted is not known. *tokens/s* is training, all seeds together, on the devi
 A row marked † has fewer than five finished seeds, and no claim in words rests on it."""
 
 
-def rows(folder: str | Path) -> list[list[str]]:
-    """A row for every summary below `folder`, by corpus, V and mean validation perplexity.
+def rows(runs: Mapping[Path, Mapping[str, Any]]) -> list[list[str]]:
+    """A row for every summary, by corpus, V and mean validation perplexity.
 
-    Raises:
-      InputError: a file that is no summary.
+    Args:
+      runs: summaries by their file, CORPUS/NAME.json.
     """
+    corpora = list(recipes.CORPORA)
     found = []
-    for order, corpus in enumerate(recipes.CORPORA):
-        for path in sorted((Path(folder) / corpus).glob("*.json")):
-            summary = read(path)
-            cells = row(summary, path.stem, path)
-            mean = summary["best_valid_ppl"]["mean"]
-            key = (order, summary["config"]["vocab_size"], mean is None, mean or 0.0, path.stem)
-            found.append((key, cells))
-    return [cells for _, cells in sorted(found)]
+    for path, summary in runs.items():
+        mean = summary["best_valid_ppl"]["mean"]
+        order = corpora.index(path.parent.name), summary["config"]["vocab_size"]
+        found.append((*order, mean is None, mean or 0.0, path.stem, row(summary, path.stem)))
+    return [cells for *_, cells in sorted(found)]
 
 
-def row(summary: Mapping[str, Any], name: str, path: Path) -> list[str]:
-    """A summary as the cells of the table.
-
-    Raises:
-      InputError: it lacks something that the table shows.
-    """
-    try:
-        return _row(summary, name)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path} is no summary of a run ({type(error).__name__}: {error}); collect it again."
-        ) from error
-
-
-def _row(summary: Mapping[str, Any], name: str) -> list[str]:
+def row(summary: Mapping[str, Any], name: str) -> list[str]:
+    """A summary as the cells of the table."""
     config, floor = summary["config"], summary["floor"]
     corpus, model = config["corpus"], model_name(config)
     given = command(summary, name)
     seeds = [v for v in summary["best_valid_ppl"]["per_seed"] if v is not None]
-    python = summary["corpus"].get("python")
+    python, rate = summary["corpus"].get("python"), summary["tokens_per_second"]
     dataset = corpus if corpus in recipes.CORPORA else Path(corpus).name
     cells = {
         "dataset": f"{dataset} (Python {python})" if python else dataset,
@@ -120,8 +114,7 @@ def _row(summary: Mapping[str, Any], name: str) -> list[str]:
         "paper, valid": _paper(config, model),
         "5-gram, valid": number(floor["kn5"]),
         "5-gram, non-`<unk>`": number(floor["kn5_non_unk"]),
-        "tokens/s": f"{summary['tokens_per_second'] or 0:,.0f} "
-        f"({summary['device'].split(': ')[-1]})",
+        "tokens/s": f"{rate:,.0f} ({summary['device'].split(': ')[-1]})" if rate else "-",
         "command": f"`{given}`" if given else "-",
         "commit": summary["commit"] or "-",
     }
@@ -134,14 +127,17 @@ def markdown(cells: Sequence[Sequence[str]]) -> str:
     """The table of `rows`, with the notes that it needs."""
     if not cells:
         return "No run has been collected yet.\n"
-    aligned = ["---:" if column in _NUMBERS else "---" for column in HEADER]
-    lines = [HEADER, aligned, *cells]
-    table = "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in ln) + " |" for ln in lines)
-    return f"{table}\n\n{_NOTES}\n"
+    return f"{md.table(HEADER, cells, right=_NUMBERS)}\n\n{_NOTES}\n"
 
 
 def _paper(config: Mapping[str, Any], model: str) -> str:
     """The paper's value where the run has the paper's model, not a variation on it."""
-    if (config["dim"], config["composition"], config["recurrence"]) != (128, "mlp", "mobius"):
+    free = _NAMED | _FREE | (set() if config["backbone"] == "rilm" else _FREE_IN_BASELINES)
+    varied = any(
+        config.get(field.name, field.default) != field.default
+        for field in dataclasses.fields(ModelConfig)
+        if field.name not in free
+    )
+    if varied or config.get("part", "all") != "all":  # or half of the text
         return "-"
     return PAPER.get((config["corpus"], config["vocab_size"], model, config["head"]), "-")

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rilm_jax.results.record import model_name, number, options, read_all
+from rilm_jax import markdown as md
+from rilm_jax.results.record import model_name, number, options
 
 FOLDER = "tune"
+_NUMBERS = {"learning rate", "epochs", "valid"}
+_HEADER = ("learning rate", "changed", "epochs", "valid")
 # What all trials share, or what a column of its own shows.
 _UNTOLD = ("num_epochs=", "test=", "seeds=", "rate_factors=", "learning_rate=", "composition=")
 
@@ -31,19 +34,16 @@ class Trial(NamedTuple):
     valid: float | None
 
 
-def read(folder: Path) -> list[Trial]:
-    """All trials below the folder of results: by corpus, model and score, the best first.
+def is_trial(config: Mapping[str, Any]) -> bool:
+    """Whether a run of this configuration only chooses a recipe: it has lanes, or no test score."""
+    return bool(config.get("rate_factors")) or not config.get("test", True)
 
-    Raises:
-      InputError: a file that is no summary.
-    """
-    found = [
-        trial
-        for path, summary in read_all(folder / FOLDER)
-        for trial in of_summary(summary, path.stem)
-    ]
+
+def ordered(runs: Mapping[Path, Mapping[str, Any]]) -> list[Trial]:
+    """The trials of all runs: by corpus, model and score, the best first."""
+    found = [trial for path, run in runs.items() for trial in of_summary(run, path.stem)]
     last = float("inf")
-    return sorted(found, key=lambda t: (t.corpus, t.model, last if t.valid is None else t.valid))
+    return sorted(found, key=lambda t: (*t[:2], last if t.valid is None else t.valid, *t[2:5]))
 
 
 def of_summary(summary: Mapping[str, Any], name: str) -> list[Trial]:
@@ -68,16 +68,10 @@ def markdown(trials: list[Trial]) -> str:
         groups.setdefault((trial.corpus, trial.model), []).append(trial)
     sections = []
     for (corpus, model), tried in groups.items():
-        lines = [
-            f"## {corpus}: {model}, {len(tried)} trials",
-            "",
-            "| learning rate | changed | epochs | valid |",
-            "| ---: | --- | ---: | ---: |",
-        ]
-        lines += [
-            f"| {t.learning_rate:g} | {', '.join(t.changes) or '-'} | {t.epochs} "
-            f"| {number(t.valid)} |"
+        title = f"## {corpus}: {model}, {len(tried)} trials"
+        cells = [
+            [f"{t.learning_rate:g}", ", ".join(t.changes) or "-", str(t.epochs), number(t.valid)]
             for t in tried
         ]
-        sections.append("\n".join(lines) + "\n")
+        sections.append(f"{title}\n\n{md.table(_HEADER, cells, right=_NUMBERS)}\n")
     return "\n".join(sections)

@@ -1,7 +1,11 @@
 """Suites of rows: what is in them, and how one is worked through."""
 
+import contextlib
 import dataclasses
 import json
+import re
+import shlex
+import threading
 
 import pytest
 
@@ -12,7 +16,8 @@ from rilm_jax.training import summary, workdir
 
 README = f"{results.BEGIN}\n{results.END}\n"
 TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1+2"
-ROWS = [suites.Row("pydoc", f"flatrilm,{TINY}"), suites.Row("pydoc", f"lstm-tied,{TINY}", "tune")]
+LANES = f"lstm-tied,{TINY[:-4]}=1+1,rate_factors=0.5+2,test=False"
+ROWS = [suites.Row("pydoc", f"flatrilm,{TINY}"), suites.Row("pydoc", LANES)]
 
 
 @pytest.fixture
@@ -38,11 +43,32 @@ def test_the_launcher_knows_the_suites(launch):
     assert f"<{'|'.join(suites.SUITES)}>" in finished.err
 
 
-def test_gpu_all_has_every_row_but_the_trials():
+def test_gpu_all_has_every_row():
     everything = set(suites.SUITES["gpu-all"]())
     for name, rows in suites.SUITES.items():
-        if name not in ("tune", "gpu-all"):
-            assert set(rows()) <= everything, name
+        assert set(rows()) <= everything, name
+
+
+def test_no_ablation_is_another_under_the_window():
+    strings = {row.string for row in suites.ablations()}
+    assert {f"hyprilm,k={k}" for k in (1, 64)} <= strings
+    assert "hyprilm,k=0" not in strings  # at a window of 64 that is k=64
+
+
+def test_a_row_is_quoted_for_the_shell():
+    row = suites.Row("text", "flatrilm,data=my texts")
+    assert shlex.split(row.command())[2:] == [
+        "--config=experiments/configs/text.py:flatrilm,data=my texts"
+    ]
+
+
+def test_a_search_that_stops_early_has_tried_every_model_alike():
+    models = list(tuning.GROUPS)
+    first_round = tuning.strings("wikitext2")[: len(models)]
+    assert [s.startswith(f"{m},num_epochs=") for m, s in zip(models, first_round, strict=True)] == (
+        [True] * len(models)
+    )
+    assert len(tuning.strings("wikitext2")) == sum(map(len, tuning.GROUPS.values()))
 
 
 @pytest.mark.parametrize("model", tuning.GROUPS)
@@ -69,7 +95,8 @@ def test_a_suite_is_run_and_not_run_again(launch, here, tmp_path):
     assert (finished.status, finished.err) == (0, "")
     last = finished.out.splitlines()[-2:]
     assert last[0].startswith(f"pydoc/flatrilm,{TINY}: valid ") and last[0].endswith("1 rows left")
-    assert last[1].startswith(f"tune/pydoc/lstm-tied,{TINY}: valid ")
+    lane = r"\d+\.\d\d at rate \S+"
+    assert re.match(rf"tune/pydoc/{re.escape(LANES)}: valid {lane}, {lane}; 0 rows", last[1])
     main, trial = (tmp_path / "results" / f"{row.path()}.json" for row in ROWS)
     assert json.loads(main.read_text())["command"] == ROWS[0].command()
     assert trial.exists()
@@ -77,7 +104,7 @@ def test_a_suite_is_run_and_not_run_again(launch, here, tmp_path):
     assert "lstm-tied" in (tmp_path / "results" / "tune" / "TRIALS.md").read_text()
 
     again = launch("sweep", "--suite=dims", *here)
-    assert again.out == "2 rows are done, 0 left: about 1 min.\n"
+    assert again.out == "2 rows are done, 0 left.\n"
 
 
 def test_it_stops_when_the_time_is_over_and_goes_on(launch, here, tmp_path):
@@ -89,6 +116,31 @@ def test_it_stops_when_the_time_is_over_and_goes_on(launch, here, tmp_path):
     assert launch("sweep", "--suite=gpu-all", "--plan", *here).out.startswith("2 rows are done")
 
 
+def test_it_stops_after_a_row_for_which_the_interrupt_came_too_late(launch, here, monkeypatch):
+    """training.run turns the signal into a request, which its last evaluation no longer reads."""
+
+    @contextlib.contextmanager
+    def over_at_once(minutes):
+        over = threading.Event()
+        over.set()
+        yield over
+
+    def finished_rows(plan, **_):
+        score = {"per_seed": [50.0, 60.0], "mean": 55.0, "std": 7.07}
+        for row, _ in plan.todo:
+            yield row, {"config": config.to_flat(row.config()), "best_valid_ppl": score}
+
+    monkeypatch.setattr(runner, "stopping_after", over_at_once)
+    monkeypatch.setattr(runner, "run", finished_rows)
+    stopped = launch("sweep", "--suite=dims", "--max_minutes=1", *here)
+    assert (stopped.status, stopped.err) == (0, "")
+    assert stopped.out.splitlines()[-3:] == [
+        f"{ROWS[0].path()}: valid 55.00 +- 7.07; 1 rows left",
+        "1 minutes are over; the same command goes on. Left:",
+        f"  {ROWS[1].path()}",
+    ]
+
+
 def test_a_work_directory_of_another_run_is_refused_before_any_row_is_run(launch, here, tmp_path):
     other = tmp_path / "runs" / ROWS[1].path()
     other.mkdir(parents=True)
@@ -97,6 +149,7 @@ def test_a_work_directory_of_another_run_is_refused_before_any_row_is_run(launch
     finished = launch("sweep", "--suite=dims", *here)
     assert finished.status == 2
     assert "num_steps (5 there, 3 here)" in finished.err
+    assert finished.err.endswith("; move that folder away or choose another --runs.\n")
     assert not (tmp_path / "runs" / ROWS[0].path()).exists()
 
 
@@ -112,12 +165,17 @@ def as_summary(run, seconds=10.0, steps=100):
 def test_more_seeds_cover_fewer_and_a_name_decides_nothing():
     two = config.from_flat(recipes.recipe("pydoc", "hyprilm,seeds=42+43"))
     five = config.from_flat(recipes.recipe("pydoc", "hyprilm,preset=tuned"))
-    assert runner.covers(as_summary(five), two) and not runner.covers(as_summary(two), five)
-    assert runner.covers(as_summary(dataclasses.replace(five, chunk_steps=3)), five)
-    assert not runner.covers(as_summary(dataclasses.replace(five, clip_norm=0.5)), five)
-    assert not runner.covers({"config": {"a field of another version": 1}}, five)
+    assert runner.includes(five, two) and not runner.includes(two, five)
+    for name in workdir.FREE_TO_DIFFER:
+        assert runner.includes(dataclasses.replace(five, **{name: 3}), five)
+    assert not runner.includes(dataclasses.replace(five, clip_norm=0.5), five)
     lanes = dataclasses.replace(two, seeds=(42, 42), rate_factors=(0.5, 1.0))
-    assert runner.covers(as_summary(lanes), lanes) and not runner.covers(as_summary(lanes), two)
+    assert runner.includes(lanes, lanes) and not runner.includes(lanes, two)
+
+    rows = [suites.Row("pydoc", "hyprilm,seeds=42+43")]
+    other_version = {"config": {"a field of another version": 1}}
+    assert runner.plan(rows, [other_version], estimate.Estimator([])).done == 0
+    assert runner.plan(rows, [other_version, as_summary(five)], estimate.Estimator([])).done == 1
 
 
 def test_time_is_told_from_runs_of_the_same_device_and_backbone():
@@ -127,6 +185,9 @@ def test_time_is_told_from_runs_of_the_same_device_and_backbone():
     )
     known = [as_summary(fast, 10.0, steps=3), as_summary(slow, 40.0, steps=3)]
     known.append(as_summary(fast, 1e6) | {"device": "another"})
+    elsewhere = as_summary(fast, 1e6)  # a backbone that is registered there only
+    known.append(elsewhere | {"config": elsewhere["config"] | {"backbone": "gru"}})
+    known += [{"device": known[0]["device"]}, as_summary(fast, 1e6, steps=0), {}]
     estimator = estimate.Estimator(known)
     assert estimator.seconds(fast) == pytest.approx(10)
     assert estimator.seconds(slow) == pytest.approx(40)
@@ -162,3 +223,9 @@ def test_a_row_within_another_is_left_to_it():
     rows = [suites.Row("pydoc", f"flatrilm,{seeds}") for seeds in ("seeds=42", "seeds=42+43")]
     plan = runner.plan(rows, [], estimate.Estimator([]))
     assert [row for row, _ in plan.todo] == rows[1:]
+
+
+def test_of_two_rows_that_are_one_run_the_first_is_kept():
+    rows = [suites.Row("pydoc", f"flatrilm{same}") for same in ("", ",preset=tuned", ",seeds=42")]
+    plan = runner.plan(rows, [], estimate.Estimator([]))
+    assert [row for row, _ in plan.todo] == rows[:1]

@@ -28,8 +28,8 @@ def project(tmp_path):
         "device": "cpu: cpu",
         "commit": None,
     }
-    names = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
-    (workdir / "summary.json").write_text(json.dumps(content | dict.fromkeys(names, score)))
+    content |= dict.fromkeys(results.SCORES, score)
+    (workdir / "summary.json").write_text(json.dumps(content))
     return [f"--results={tmp_path / 'results'}", f"--readme={tmp_path / 'README.md'}"]
 
 
@@ -61,6 +61,8 @@ def test_check_fails_where_a_table_differs_and_writes_nothing(launch, project, t
     [
         (["--collect=runs/ptb/hyprilm"], "runs/ptb/hyprilm holds no summary.json"),
         (["--collect=runs/ptb/flatrilm", "--check"], "--collect cannot stand beside it"),
+        (["--compare=a,b", "--check"], "--compare stands alone"),
+        (["--compare=a,b", "--collect=runs/ptb/flatrilm"], "--compare stands alone"),
     ],
 )
 def test_mistakes_end_with_one_sentence_and_nothing_written(
@@ -71,6 +73,36 @@ def test_mistakes_end_with_one_sentence_and_nothing_written(
     assert sentence in finished.err
     assert not (tmp_path / "results").exists()
     assert (tmp_path / "README.md").read_text() == README
+
+
+def put(tmp_path, name, *per_seed):
+    """A run on record with these perplexities."""
+    content = json.loads((tmp_path / "runs/ptb/flatrilm/summary.json").read_text())
+    score = {"per_seed": per_seed, "mean": None, "std": None}
+    content |= {"seeds": list(range(len(per_seed))), **dict.fromkeys(results.SCORES, score)}
+    path = tmp_path / "results" / "ptb" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("first", "said", "dead"),
+    [
+        ((1.0, 2.0, 3.0, 4.0, 5.1), "A is lower", ""),
+        ((1.0, 2.0, 3.0, 4.0, None), "fewer than five seeds", " (no finite score: seed 4)"),
+        ((None, 2.0, 3.0, 4.0, None), "fewer than five seeds", " (no finite score: seed 0, 4)"),
+    ],
+)
+def test_two_runs_are_compared_and_no_claim_rests_on_fewer_than_five_seeds(
+    launch, project, tmp_path, first, said, dead
+):
+    put(tmp_path, "a,k=0", *first)
+    put(tmp_path, "b", 11.0, 12.0, 13.0, 14.0, 15.0)
+    finished = launch("table", *project, "--compare=ptb/a,k=0,ptb/b")
+    assert (finished.status, finished.err) == (0, "")
+    a, b, _, _, *rows = finished.out.splitlines()
+    assert (a, b) == (f"A: ptb/a,k=0{dead}", "B: ptb/b")
+    assert len(rows) == 4 and all(row.endswith(said) for row in rows)
 
 
 def test_without_folders_it_is_the_projects_tables_that_are_checked(launch):

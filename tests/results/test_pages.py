@@ -58,6 +58,10 @@ def record(tmp_path):
     return put
 
 
+def rows(record):
+    return results.rows(results.read_all(record.folder))
+
+
 def cells(row):
     return dict(zip(results.HEADER, row, strict=True))
 
@@ -69,7 +73,7 @@ def test_the_projects_tables_are_what_its_summaries_give():
 
 def test_a_row_says_what_was_run_and_what_came_out(record):
     record("wikitext2", "hyprilm", summary())
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row) == {
         "dataset": "wikitext2",
         "V": "2000",
@@ -102,7 +106,7 @@ def test_rows_stand_by_corpus_then_vocabulary_then_perplexity(record):
         ("wikitext2", "hyprilm", 30.0),
     ):
         record(corpus, string, summary(corpus, string, best=best))
-    shown = [(c["dataset"], c["V"], c["model"]) for c in map(cells, results.rows(record.folder))]
+    shown = [(c["dataset"], c["V"], c["model"]) for c in map(cells, rows(record))]
     assert shown == [
         ("wikitext2", "2000", "hyprilm"),
         ("wikitext2", "2000", "flatrilm"),
@@ -118,7 +122,7 @@ def test_rows_with_fewer_than_five_finished_seeds_are_marked(record, n, dead, se
     content = summary(n=n) | {"seeds": list(range(n))}
     content["best_valid_ppl"]["per_seed"][:dead] = [None] * dead
     record("wikitext2", "hyprilm", content)
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row)["seeds"] == seeds
 
 
@@ -127,7 +131,7 @@ def test_a_run_without_any_perplexity_has_its_row_at_the_end(record):
     scores = [key for key in summary() if key.endswith("ppl") or key.endswith("non_unk")]
     record("ptb", "hyprilm", summary("ptb", **dict.fromkeys(scores, nothing)))
     record("ptb", "lstm", summary("ptb", "lstm", best=999.0))
-    first, last = map(cells, results.rows(record.folder))
+    first, last = map(cells, rows(record))
     assert first["model"] == "lstm"
     assert (last["seeds"], last["valid"], last["test"]) == ("0 of 5 †", "-", "-")
 
@@ -142,6 +146,13 @@ def test_a_run_without_any_perplexity_has_its_row_at_the_end(record):
         ("wikitext2", "hyprilm,composition=gated", "-"),
         ("wikitext2", "hyprilm,dim=32", "-"),
         ("wikitext2", "hyprilm-tied", "-"),
+        ("wikitext2", "hyprilm,c=0.1", "-"),
+        ("wikitext2", "hyprilm,chart=tangent", "-"),
+        ("wikitext2", "hyprilm,bias=True", "-"),
+        ("wikitext2", "hyprilm,learn_tau=False", "-"),
+        ("wikitext2", "hyprilm,guard=clip", "-"),
+        ("wikitext2", "lstm,matched=1", "-"),
+        ("wikitext2", "ssm,num_layers=1", "-"),
         ("ptb", "hyprilm", "69.8 ± 0.5"),
         ("ptb", "flatrilm", "40.9 ± 0.6"),
         ("ptb", "lstm", "-"),
@@ -149,17 +160,18 @@ def test_a_run_without_any_perplexity_has_its_row_at_the_end(record):
 )
 def test_the_papers_value_stands_beside_the_papers_models_alone(record, corpus, string, paper):
     record(corpus, string, summary(corpus, string))
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row)["paper, valid"] == paper
 
 
 def test_options_are_the_strings_and_the_overrides(record):
     given = (
         "python experiments/train.py --config=experiments/configs/wikitext2.py:"
-        "hyprilm,preset=paper,init=contractive --config.clip_norm=0.5"
+        "hyprilm,preset=paper,init=contractive,vocab_size=2000 "
+        "--config.clip_norm=0.5 --config.seeds=42+43"
     )
     record("wikitext2", "odd", summary(string="hyprilm,preset=paper", command=given))
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row)["options"] == "init=contractive, clip_norm=0.5"
     assert cells(row)["preset"] == "paper"
 
@@ -170,18 +182,20 @@ def test_a_command_is_derived_from_the_name_only_where_it_gives_that_configurati
     assert results.command(content, "hyprilm,k=0") == (
         "python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm,k=0"
     )
+    del content["config"]["num_layers"]  # as in a version that had no such field
+    assert results.command(content, "hyprilm,k=0") is not None
     assert results.command(content, "hyprilm") is None
     assert results.command(content, "my run") is None
     content["config"]["learning_rate"] = 1e-2  # the recipe has moved since
     assert results.command(content, "hyprilm,k=0") is None
     record("wikitext2", "hyprilm,k=0", content)
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row)["command"] == "-"
 
 
 def test_texts_of_python_say_which_python(record):
     record("pydoc", "hyprilm", summary("pydoc") | {"corpus": {"python": "3.11.7"}})
-    (row,) = results.rows(record.folder)
+    (row,) = rows(record)
     assert cells(row)["dataset"] == "pydoc (Python 3.11.7)"
 
 
@@ -189,7 +203,7 @@ def test_both_pages_hold_the_table_and_the_readme_keeps_the_rest(record):
     record("wikitext2", "hyprilm", summary())
     page = record.folder / "RESULTS.md"
     assert set(results.write(record.folder, record.readme)) == {page, record.readme}
-    table = results.markdown(results.rows(record.folder))
+    table = results.markdown(rows(record))
     assert table in page.read_text("utf-8")
     assert record.readme.read_text("utf-8") == README.replace(
         f"{results.BEGIN}\n", f"{results.BEGIN}\n{table}"
@@ -226,19 +240,36 @@ def test_a_finished_run_is_taken_in_as_it_is(record, tmp_path):
     copied = record.folder / "wikitext2" / "hyprilm,k=0.json"
     assert written[0] == copied
     assert copied.read_text() == content
-    assert len(results.rows(record.folder)) == 1
+    assert len(rows(record)) == 1
     assert results.stale(record.folder, record.readme) == []
 
 
-def test_a_run_on_a_folder_of_ones_own_is_filed_under_text(record, tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "below"),
+    [
+        ({"corpus": "/home/somebody/novels"}, "text"),
+        ({"test": False}, "tune/wikitext2"),
+        ({"rate_factors": [0.5, 1.0, 2.0, 4.0, 8.0]}, "tune/wikitext2"),
+        ({"corpus": "/home/somebody/novels", "test": False}, "tune/text"),
+    ],
+)
+def test_a_run_is_filed_by_what_it_is(record, tmp_path, changes, below):
     content = summary()
-    content["config"]["corpus"] = "/home/somebody/novels"
+    content["config"] |= changes
     workdir = tmp_path / "mine"
     workdir.mkdir()
     (workdir / "summary.json").write_text(json.dumps(content))
-    assert results.collect(workdir, record.folder) == record.folder / "text" / "mine.json"
-    (row,) = results.rows(record.folder)
-    assert cells(row)["dataset"] == "novels"
+    written = results.take_in([workdir], record.folder, record.readme)
+    assert written[0] == record.folder / below / "mine.json"
+    shown = record.readme.read_text("utf-8")
+    assert ("30.20" in shown) is ("tune" not in below)
+    assert ("| novels |" in shown) is (below == "text")
+
+
+def test_without_a_rate_there_is_none_in_the_table(record):
+    record("wikitext2", "hyprilm", summary(tokens_per_second=None))
+    (row,) = rows(record)
+    assert cells(row)["tokens/s"] == "-"
 
 
 def broken(**changes):
@@ -254,8 +285,10 @@ def broken(**changes):
         (None, "holds no summary.json; let the run end first"),
         ("{", "cannot be read"),
         ("[]", "is no summary of a run"),
-        (broken(floor={}), "is no summary of a run .*kn5"),
-        (broken(best_valid_ppl=None), "is no summary of a run"),
+        (broken(floor={}), "is no summary of a run .floor.kn5 is missing"),
+        (broken(config={}), "is no summary of a run .config.backbone is missing"),
+        (broken(best_valid_ppl=None), "is no summary of a run .best_valid_ppl.per_seed is missing"),
+        (broken(seeds=[1]), "is no summary of a run .best_valid_ppl is missing or wrong"),
     ],
 )
 def test_what_is_no_finished_run_is_not_taken_in(record, tmp_path, content, sentence):

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from rilm_jax import config, recipes, results
+from rilm_jax.errors import InputError
 from rilm_jax.results import trials
 
 README = f"{results.BEGIN}\n{results.END}\n"
@@ -10,14 +13,23 @@ README = f"{results.BEGIN}\n{results.END}\n"
 
 def put(folder, string, *scores):
     run = config.from_flat(recipes.recipe("ptb", string))
+    score = {"per_seed": list(scores), "mean": None, "std": None}
     content = {
         "config": config.to_flat(run),
         "seeds": list(run.seeds),
-        "best_valid_ppl": {"per_seed": list(scores)},
+        "params": {"total": 1},
+        "steps": 1,
+        "floor": {"kn5": 52.7, "kn5_non_unk": 87.2},
+        "corpus": {},
+        "tokens_per_second": None,
+        "device": "cpu: cpu",
+        "commit": None,
+        **dict.fromkeys(results.SCORES, score),
     }
     path = folder / "tune" / "ptb" / f"{recipes.name(string)}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
+    return path
 
 
 def test_every_lane_is_a_trial_and_the_best_stands_first(tmp_path):
@@ -27,7 +39,7 @@ def test_every_lane_is_a_trial_and_the_best_stands_first(tmp_path):
     )
     put(tmp_path, f"lstm-tied,k=8,{fixed},seeds=42,learning_rate=0.01", None)
     put(tmp_path, f"lstm-linear,{fixed},seeds=42,learning_rate=0.01", 50.0)
-    assert trials.read(tmp_path) == [
+    assert trials.ordered(results.read_all(tmp_path)) == [
         trials.Trial("ptb", "lstm-linear", 0.01, (), 2, 50.0),
         trials.Trial("ptb", "lstm-tied", 0.02, (), 2, 35.5),
         trials.Trial("ptb", "lstm-tied", 0.005, (), 2, 40.0),
@@ -51,7 +63,22 @@ def test_the_page_has_a_table_for_each_model(tmp_path):
 
 
 def test_without_trials_there_is_no_page(tmp_path):
-    readme = tmp_path / "README.md"
+    readme, page = tmp_path / "README.md", tmp_path / "tune" / "TRIALS.md"
     readme.write_text(README)
     results.write(tmp_path, readme)
     assert not (tmp_path / "tune").exists()
+    trial = put(tmp_path, "hyprilm,seeds=42,num_epochs=2", 46.0)
+    results.write(tmp_path, readme)
+    trial.unlink()
+    assert results.stale(tmp_path, readme) == [page]
+    assert results.write(tmp_path, readme) == [page]
+    assert not page.exists()
+
+
+def test_a_trial_that_lacks_something_is_named(tmp_path):
+    path = put(tmp_path, "hyprilm,seeds=42", 46.0)
+    content = json.loads(path.read_text())
+    del content["config"]["composition"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"seeds=42.json is no summary .*config.composition"):
+        results.read_all(tmp_path)
