@@ -2,10 +2,9 @@
 
 Command:  python experiments/train.py                                  (both RiLMs, the main job)
           python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm
-Score:    no five-seed summary is committed yet; none is claimed here. Each run prints the
-          validation perplexity of its n-gram floors beside its own. The text differs between
-          versions of Python, so scores compare on one version only.
-Time:     not measured yet; sized for a few minutes on two CPU cores.
+Score:    each run prints the validation perplexity of its n-gram floors beside its own. The text
+          differs between versions of Python, so scores compare on one version only.
+Time:     sized so that the main job takes a few minutes on two CPU cores.
 Hardware: any; written for a laptop's CPU.
 """
 
