@@ -216,8 +216,7 @@ def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     ]
     shown = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl")
     for label, summary in summaries.items():
-        factors = summary["config"].get("rate_factors", ())
-        lanes = [f"seed {s}, rate x {f:g}" for s, f in zip(summary["seeds"], factors, strict=False)]
+        lanes = _lanes(summary.get("config", {}))
         scores = [summary[name] for name in shown]
         means = ["" if lanes else spread(score) for score in scores]
         size, seconds = f"{summary['params']['total']:,}", f"{summary['wall_seconds']:.0f}"
@@ -225,6 +224,14 @@ def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
         for i, lane in enumerate(lanes):
             rows.append([f"  {lane}", "", *(number(score["per_seed"][i]) for score in scores), ""])
     return table(header, rows)
+
+
+def _lanes(values: Mapping[str, Any]) -> list[str]:
+    """What to call each lane of a flat configuration; none where its seeds are seeds."""
+    factors = values.get("rate_factors")
+    if not factors:
+        return []
+    return [f"seed {s}, rate x {f:g}" for s, f in zip(values["seeds"], factors, strict=True)]
 
 
 def candidates_table(position: int, drawn: str, radius: float, candidates: Any) -> str:

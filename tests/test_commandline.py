@@ -63,8 +63,7 @@ def finished(**changes):
     """As much of a summary as is printed."""
     score = {"per_seed": [30.0, 20.0], "mean": 25.0, "std": 7.07107}
     return {
-        "config": {"rate_factors": []},
-        "seeds": [42, 43],
+        "config": {"rate_factors": [], "seeds": [42, 43]},
         "floor": {"unigram": 110.6, "unigram_non_unk": None, "kn5": 36.3, "kn5_non_unk": 80.8},
         "params": {"total": 289_025},
         "wall_seconds": 12.3,
@@ -82,7 +81,7 @@ def test_a_summary_is_printed_below_its_floors():
 
 
 def test_lanes_are_printed_one_by_one():
-    lanes = finished(config={"rate_factors": [0.5, 2.0]}, seeds=[42, 42])
+    lanes = finished(config={"rate_factors": [0.5, 2.0], "seeds": [42, 42]})
     *_, first, second = commandline.summary_table({"hyprilm": lanes}).splitlines()
     assert first.split() == ["seed", "42,", "rate", "x", "0.5", "30.00", "30.00", "-"]
     assert second.split() == ["seed", "42,", "rate", "x", "2", "20.00", "20.00", "-"]
