@@ -53,9 +53,11 @@ class ModelConfig:
     )
     init: str = _field(
         "contractive",
-        "rilm: Glorot uniform, or a recurrence that contracts from the first step",
-        choices=("plain", "contractive"),
+        "rilm: Glorot uniform (plain), or a recurrence that contracts from the first step; the "
+        "other backbones: uniform makes every matrix uniform in +- init_scale",
+        choices=("plain", "contractive", "uniform"),
     )
+    init_scale: float = _field(0.1, "of init=uniform", above=0.0)
     recurrence: str = _field(
         "mobius",
         "rilm: h (+) exp_0(phi); exp_h(phi); or mobius with a hard projection every step",
@@ -77,6 +79,7 @@ class ModelConfig:
         above=0.0,
         most=0.5,
     )
+    unit_words: bool = _field(False, "word vectors of R^d are read divided by their length")
     num_layers: int = _field(2, "baselines: layers or blocks (rhn: highway layers a step)", least=1)
     hidden_dim: int | None = _field(
         None,
@@ -91,8 +94,9 @@ class ModelConfig:
     )
     dropout: float = _field(
         0.0,
-        "inside the backbone: one mask a window on rilm's tangent state and on what lstm and rhn "
-        "layers return; fresh masks on what a transformer or ssm block adds",
+        "inside the backbone: one mask a window on what rilm's and rhn's matrices read of the "
+        "state and on what an lstm layer returns; fresh masks on what a transformer or ssm block "
+        "adds and on a transformer's word vectors",
         least=0.0,
         most=0.95,
     )
@@ -136,6 +140,11 @@ class RunConfig:
 
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
     corpus: str = _field("pydoc", "wikitext2, ptb, pydoc, or a folder of three text files")
+    part: str = _field(
+        "all",
+        "of the training text: all, or its first or second half",
+        choices=("all", "first", "second"),
+    )
     preset: str = _field("custom", "the recipe this run follows, for the record")
     seeds: tuple[int, ...] = _field((42, 43, 44, 45, 46), "one model is trained for each")
     rate_factors: tuple[float, ...] = _field(
@@ -160,14 +169,33 @@ class RunConfig:
         "what the loss averages over",
         choices=("mean_tokens", "sum_time_mean_batch"),
     )
-    optimizer: str = _field("adamw", "update rule", choices=("adam", "adamw"))
+    augment: float = _field(
+        0.0, "gamma: the augmented loss J_aug is added gamma * augment_temperature times", least=0.0
+    )
+    augment_temperature: float = _field(20.0, "T of the augmented loss", above=0.0)
+    target_grad: bool = _field(False, "the augmented loss's targets carry a gradient, too")
+    cross_entropy: float = _field(
+        1.0, "factor of the cross-entropy beside an augmented loss", least=0.0
+    )
+    optimizer: str = _field("adamw", "update rule", choices=("adam", "adamw", "sgd"))
     learning_rate: float = _field(3e-3, "peak learning rate", above=0.0)
     schedule: str = _field(
-        "cosine", "constant, or linear warm-up then cosine to zero", choices=("constant", "cosine")
+        "cosine",
+        "constant; linear warm-up then cosine to zero; or by epochs, see decay",
+        choices=("constant", "cosine", "epochs"),
+    )
+    decay: float = _field(
+        1.0, "schedule=epochs: the rate's factor at every epoch from decay_from on", above=0.0
+    )
+    decay_from: int = _field(1, "schedule=epochs: the first epoch that is decayed, from 1", least=1)
+    patience: int = _field(
+        0, "stop once no seed has improved on validation for so many epochs; 0 = never", least=0
     )
     warmup_steps: int = _field(200, "of the cosine schedule, a tenth of the run at most", least=0)
     b2: float = _field(0.999, "Adam's second-moment decay", least=0.0, most=0.9999999)
-    weight_decay: float = _field(0.0, "decoupled, on matrices only (adamw)", least=0.0)
+    weight_decay: float = _field(
+        0.0, "adamw: decoupled, on matrices only; sgd: in the gradient, before clipping", least=0.0
+    )
     clip_norm: float = _field(1.0, "global gradient norm; 0 = no clipping", least=0.0)
     eval_batch_size: int = _field(128, "windows a batch in evaluation", least=1)
     eval_streams: int = _field(
@@ -182,10 +210,17 @@ class RunConfig:
             raise InputError("seeds is empty; give at least one, e.g. seeds=(42,).")
         if not all(0 <= seed < 2**31 for seed in self.seeds):
             raise InputError(f"seeds={self.seeds} has one outside 0 .. 2^31 - 1; choose others.")
+        if not self.augment and not self.cross_entropy:
+            raise InputError("cross_entropy=0 leaves no loss; set augment above 0 beside it.")
         if self.weight_decay and self.optimizer == "adam":
             raise InputError(
                 f"weight_decay={self.weight_decay:g} does nothing with optimizer='adam'; choose "
                 "optimizer='adamw' or weight_decay=0."
+            )
+        if self.schedule == "epochs" and self.num_steps:
+            raise InputError(
+                f"num_steps={self.num_steps} cuts epochs short, by which schedule='epochs' counts; "
+                "leave num_steps out or choose another schedule."
             )
         if self.model.learn_c and self.mode == "stream":
             raise InputError(

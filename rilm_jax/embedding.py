@@ -73,16 +73,22 @@ def project(
     params: dict[str, jax.Array], config: ModelConfig, manifold: Manifold
 ) -> dict[str, jax.Array]:
     """Points that an update has carried out of the manifold's safe part are brought back."""
-    if config.chart == "tangent":
-        return params
-    return params | {"table": manifold.project(params["table"], curvature(params, config))}
+    stored, c = params["table"], curvature(params, config)
+    if config.chart == "ball":
+        return params | {"table": manifold.project(stored, c)}
+    coords = manifold.expmap0(stored, c)
+    safe = manifold.project(coords, c)
+    moved = jnp.any(safe != coords, axis=-1, keepdims=True)
+    return params | {"table": jnp.where(moved, manifold.logmap0(safe, c), stored)}
 
 
 def table(params: dict[str, jax.Array], config: ModelConfig, manifold: Manifold) -> Table:
     """What backbones and heads read of the embedding."""
     c = curvature(params, config)
     stored = params["table"]
+    if config.unit_words:
+        stored = stored / jnp.linalg.norm(stored, axis=-1, keepdims=True)
     if config.chart == "tangent":
-        coords = manifold.project(manifold.expmap0(stored, c), c)
+        coords = manifold.expmap0(stored, c)
         return Table(with_gap(manifold, coords, c), stored, c)
     return Table(with_gap(manifold, stored, c), manifold.logmap0(stored, c), c)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from rilm_jax import backbones, embedding, heads, manifolds
 from rilm_jax.config import ModelConfig
 from rilm_jax.errors import InputError, unknown_name
-from rilm_jax.heads import Keys, blocked
+from rilm_jax.heads import Augmentation, Keys, augmented, blocked
 
 Params = dict[str, Any]
 Reduction = Literal["mean_tokens", "sum_time_mean_batch"]
@@ -50,10 +50,11 @@ class LanguageModel(NamedTuple):
       scores: (params, states [..., *]) -> logits [..., V].
       word_scores: (params, ids [...]) -> [..., V], how close every word is to the given ones.
       nll: (params, states, targets [...]) -> [...] in nats, chunked, any cotangent.
-      loss: (params, states [B, T, ...], targets [B, T], weights [B, T], reduction='mean_tokens') ->
-        (scalar, {'nll', 'weight'}), chunked, its gradient made in the forward pass. mean_tokens:
-        sum w NLL / sum w; sum_time_mean_batch: sum w NLL / B. `sums` are constants to
-        differentiation: the NLL of the targets with w > 0, and sum w.
+      loss: (params, states [B, T, ...], targets [B, T], weights [B, T], reduction='mean_tokens',
+        augmentation=None) -> (scalar, {'nll', 'weight'}), chunked, its gradient made in the forward
+        pass. mean_tokens: sum w NLL / sum w; sum_time_mean_batch: sum w NLL / B; with an
+        `Augmentation`, the augmented loss in NLL's place. `sums` are constants to differentiation:
+        the NLL of the targets with w > 0, and sum w.
     """
 
     config: ModelConfig
@@ -85,6 +86,14 @@ def build(config: ModelConfig) -> LanguageModel:
             "learn_c=True has nothing to learn on manifold='euclidean', which has no curvature; "
             "choose learn_c=False or manifold='poincare'."
         )
+    if config.init == "uniform" and config.backbone == "rilm":
+        raise InputError(
+            "init='uniform' is for the other backbones; for rilm choose 'contractive' or 'plain'."
+        )
+    if config.unit_words and config.manifold != "euclidean":
+        raise InputError(
+            f"unit_words=True is for words of R^d; leave it out with manifold={config.manifold!r}."
+        )
     manifold = manifolds.get(config.manifold)
     backbone = backbones.get(config.backbone)(config, manifold)
     head = heads.get(config.head)(
@@ -93,12 +102,13 @@ def build(config: ModelConfig) -> LanguageModel:
 
     def init(key: jax.Array) -> Params:
         key_embed, key_backbone, key_head = jax.random.split(key, 3)
+        params = {
+            "embed": embedding.init(key_embed, config, manifold),
+            "backbone": backbone.init(key_backbone),
+            "head": head.init(key_head),
+        }
         return project(
-            {
-                "embed": embedding.init(key_embed, config, manifold),
-                "backbone": backbone.init(key_backbone),
-                "head": head.init(key_head),
-            }
+            _uniform(key, params, config.init_scale) if config.init == "uniform" else params
         )
 
     def project(params: Params) -> Params:
@@ -163,10 +173,12 @@ def build(config: ModelConfig) -> LanguageModel:
         weights: jax.Array,
         *,
         reduction: Reduction = "mean_tokens",
+        augmentation: Augmentation | None = None,
         prep: Prepared | None = None,
     ) -> tuple[jax.Array, dict[str, jax.Array]]:
         prep = prepare(params) if prep is None else prep
         rows = queries(params, states, prep)
+        rows = rows.reshape(-1, rows.shape[-1])
         total = jnp.sum(weights)
         if reduction == "mean_tokens":
             divisor = jnp.where(total > 0, total, 1)
@@ -175,13 +187,22 @@ def build(config: ModelConfig) -> LanguageModel:
         else:
             known = ("mean_tokens", "sum_time_mean_batch")
             raise InputError(unknown_name("reduction", reduction, known))
-        scalar, nll_sum = blocked.loss(
-            head.link,
-            rows.reshape(-1, rows.shape[-1]),
-            prep.keys,
-            targets.reshape(-1),
-            (weights / divisor).reshape(-1),
-        )
+        ids, shares = targets.reshape(-1), (weights / divisor).reshape(-1)
+        if augmentation is None:
+            scalar, nll_sum = blocked.loss(head.link, rows, prep.keys, ids, shares)
+        else:
+            of_words = augmented.Side(
+                head.word_queries(params["head"], prep.table, ids),
+                head.word_keys(params["head"], prep.table),
+            )
+            scalar, nll_sum = augmented.loss(
+                (head.link, head.word_link),
+                augmented.Side(rows, prep.keys),
+                of_words,
+                ids,
+                shares,
+                augmentation,
+            )
         return scalar, {"nll": nll_sum, "weight": total}
 
     return LanguageModel(
@@ -196,3 +217,14 @@ def build(config: ModelConfig) -> LanguageModel:
         nll,
         loss,
     )
+
+
+def _uniform(key: jax.Array, params: Params, scale: float) -> Params:
+    """Every matrix drawn anew from [-scale, scale]; vectors keep their start (a gate's bias)."""
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(key, len(leaves))
+    drawn = [
+        jax.random.uniform(k, x.shape, x.dtype, -scale, scale) if x.ndim >= 2 else x
+        for k, x in zip(keys, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(tree, drawn)

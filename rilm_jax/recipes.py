@@ -24,7 +24,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rilm_jax import config, sizes
+from rilm_jax import config, presets
 from rilm_jax.errors import InputError, unknown_name
 
 CORPORA = {
@@ -49,11 +49,6 @@ HEADS = {
     "geodesic": "-d(h, e_w)^2 / tau, the distance on the manifold (default of the RiLMs)",
 }
 
-PRESETS = {
-    "tuned": "the best recipe known for this model and corpus (default)",
-    "paper": "the RiLM paper's stated recipe: Adam at a constant rate, init=plain",
-}
-
 #: Keys beside the fields of `ModelConfig` and `RunConfig`.
 EXTRA_KEYS = {
     "preset": "which recipe fills in what the string leaves open",
@@ -68,91 +63,21 @@ _SAID_ELSEWHERE = {
     "head": "name it after the model, e.g. lstm-linear",
 }
 
+# Who reads a field that not every model does: a model, a head, or any manifold that is curved.
+_BASELINES = presets.BASELINES
+_READ_BY: dict[str, tuple[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("composition",), ("model", presets.RILMS)),
+    **dict.fromkeys(("recurrence", "guard", "projection_eps"), ("model", ("hyprilm",))),
+    **dict.fromkeys(("c", "learn_c", "c_min", "c_max", "chart"), ("manifold", ("poincare",))),
+    **dict.fromkeys(("tau", "learn_tau", "squared"), ("head", ("geodesic",))),
+    **dict.fromkeys(("bias",), ("head", ("tied", "geodesic"))),
+    **dict.fromkeys(("num_layers", "hidden_dim", "projection"), ("model", _BASELINES)),
+    **dict.fromkeys(("num_heads", "span"), ("model", ("transformer",))),
+}
+
 #: What a configuration file gives without a string.
 DEFAULT = "hyprilm"
 
-#: Sized so that the launcher's main job, both RiLMs with five seeds, takes less than 3 minutes.
-PYDOC_EPOCHS = 6
-_RILMS = ("flatrilm", "hyprilm")
-_BASELINES = ("lstm", "transformer", "ssm", "rhn")
-
-# A recipe is a table of rules `(when, then)`: a rule applies where every fact in `when` holds (a
-# tuple lists alternatives), and a later rule overrides an earlier one. Facts are the corpus, the
-# model, the head, and every field of the string or, where that is silent, its default.
-Rule = tuple[Mapping[str, Any], Mapping[str, Any]]
-
-# Li, "RiLM: Parameter-Efficient Language Modeling via Geodesic Decoding". The paper leaves open the
-# initialisation (both rows are reported), the temperature and the baselines' truncation; they are
-# pinned here. `ssm` and `transformer` do not recur step by step, so they have no k.
-_PAPER: tuple[Rule, ...] = (
-    (
-        {},
-        {
-            "optimizer": "adam",
-            "schedule": "constant",
-            "warmup_steps": 0,
-            "learning_rate": 1e-3,
-            "clip_norm": 1.0,
-            "batch_size": 128,
-            "window": 64,
-            "num_epochs": 10,
-            "init": "plain",
-        },
-    ),
-    ({"model": "hyprilm"}, {"learning_rate": 3e-3}),
-    ({"model": (*_RILMS, "lstm")}, {"k": 8}),
-    ({"model": "rhn"}, {"num_layers": 10}),
-    ({"head": "geodesic"}, {"tau": 1.0, "learn_tau": True}),
-)
-
-# One-seed runs on WikiText-2 and Penn Treebank at 2000 words, 10 epochs, until the search of equal
-# numbers of trials takes their place. Rules without a measurement behind them say so.
-_TUNED: tuple[Rule, ...] = (
-    (
-        {},
-        {
-            "optimizer": "adamw",
-            "weight_decay": 0.0,
-            "schedule": "cosine",
-            "warmup_steps": 200,
-            "learning_rate": 3e-3,  # transformer, ssm, rhn: a guess, not measured
-            "clip_norm": 1.0,
-            "batch_size": 128,
-            "window": 64,
-            "num_epochs": 10,
-            "init": "contractive",
-        },
-    ),
-    ({"model": _RILMS}, {"k": 8}),
-    ({"model": _BASELINES, "head": "tied"}, {"bias": True}),
-    ({"model": "rhn"}, {"num_layers": 10}),
-    ({"model": "lstm"}, {"learning_rate": 8e-3}),  # 8 perplexities better than 2e-3
-    ({"head": "geodesic"}, {"tau": 1.0}),  # on the baselines: a guess, not measured
-    ({"model": "hyprilm", "head": "geodesic"}, {"tau": 0.1}),
-    ({"model": "flatrilm", "head": "geodesic"}, {"tau": 0.3}),
-    (
-        {"model": "flatrilm", "head": "geodesic", "corpus": "ptb", "composition": "mlp"},
-        {"tau": 1.0},
-    ),
-    ({"model": "flatrilm"}, {"learning_rate": 4e-3}),
-    ({"model": "hyprilm", "c": 0.1}, {"learning_rate": 4e-3}),
-    ({"model": "hyprilm", "c": 0.1, "head": "geodesic"}, {"tau": 1.2}),
-    # Half the words of WikiText-2: smaller steps, so that there are as many. HypRiLM's trials stand
-    # in experiments/results/tune/ptb; Flat RiLM and the gated map follow them untried.
-    ({"model": _RILMS, "corpus": "ptb"}, {"batch_size": 64, "k": 0, "output_dropout": 0.1}),
-    # Measured with the gated map.
-    ({"model": _RILMS, "dim": 32}, {"learning_rate": 5e-3}),
-    ({"model": _RILMS, "dim": 16}, {"learning_rate": 6e-3}),
-    # About 1100 windows of training text: fewer a step make steps enough for the rates above, and
-    # what is memorised has to be dropped out.
-    (
-        {"corpus": "pydoc"},
-        {"batch_size": 32, "num_epochs": PYDOC_EPOCHS, "learning_rate": 4e-3}
-        | {"output_dropout": 0.2, "word_dropout": 0.1},
-    ),
-)
-
-_RULES = {"paper": _PAPER, "tuned": _TUNED}
 
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 _PARSERS = {
@@ -181,15 +106,20 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
         raise InputError(unknown_name("corpus", corpus, CORPORA))
     model, head, given = split(string)
     preset = given.pop("preset", "tuned")
-    if preset not in PRESETS:
-        raise InputError(unknown_name("preset", preset, PRESETS))
+    if preset not in presets.PRESETS:
+        raise InputError(unknown_name("preset", preset, presets.PRESETS))
+    if preset == "tying" and model not in ("lstm", "rhn"):
+        raise InputError(f"preset=tying is for lstm and rhn; choose tuned or paper for {model}.")
     fixed = {"corpus": _corpus(corpus, given), "preset": preset} | _architecture(model, head, given)
+    _check_read(given, {"model": model, "head": head, "manifold": fixed["manifold"]})
     wants_match = _wants_match(model, given)
     defaults = {name: field.default for name, field in config.flat_fields().items()}
     facts = defaults | given | {"model": model, "head": head, "corpus": corpus}
-    values = apply(_RULES[preset], facts) | given | fixed
+    values = presets.values(preset, facts) | given | fixed
     run = config.from_flat(values)
     if wants_match:
+        from rilm_jax import sizes  # here, so that all other strings are read without JAX
+
         solved = sizes.matched(run.model)
         values |= {name: getattr(solved, name) for name in ("dim", "hidden_dim", "projection")}
     return values
@@ -206,7 +136,7 @@ def split(string: str) -> tuple[str, str, dict[str, Any]]:
     if model not in MODELS:
         raise InputError(unknown_name("model", model, MODELS))
     if not dash:
-        head = "geodesic" if model in _RILMS else "tied"
+        head = "geodesic" if model in presets.RILMS else "tied"
     if head not in HEADS:
         raise InputError(unknown_name("head", head, HEADS))
     given: dict[str, Any] = {}
@@ -264,15 +194,6 @@ def kind_of(field: dataclasses.Field) -> tuple[type, bool]:
     return kind, optional
 
 
-def apply(rules: tuple[Rule, ...], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a recipe's table says for the facts: of the rules that hold, the last one wins."""
-    values: dict[str, Any] = {}
-    for when, then in rules:
-        if all(_holds(facts[fact], wanted) for fact, wanted in when.items()):
-            values |= then
-    return values
-
-
 def keys() -> dict[str, str]:
     """Every key of the string with its line of help."""
     fields = config.flat_fields()
@@ -300,7 +221,7 @@ def listing(width: int = 80) -> str:
         "Corpora: --config=experiments/configs/CORPUS.py:MODEL[-HEAD][,key=value...]": CORPORA,
         "Models": MODELS,
         "Heads (default: geodesic for the RiLMs, tied for the others)": HEADS,
-        "Presets: preset=NAME": PRESETS,
+        "Presets: preset=NAME": presets.PRESETS,
         "Keys, in the string or, to change one field alone, as --config.KEY=VALUE": {
             key: f"{line} ({'|'.join(choices[key])})" if key in choices else line
             for key, line in keys().items()
@@ -333,7 +254,7 @@ def _corpus(corpus: str, given: dict[str, Any]) -> str:
 
 def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Backbone, head and manifold; a baseline lies on R^d unless its head is geodesic."""
-    if model in _RILMS:
+    if model in presets.RILMS:
         if "manifold" in given:
             raise InputError(
                 f"manifold={given['manifold']} contradicts the model's name; "
@@ -345,17 +266,24 @@ def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, 
     return {"backbone": model, "head": head, "manifold": manifold}
 
 
+def _check_read(given: Mapping[str, Any], facts: Mapping[str, str]) -> None:
+    """That no key of the string is one that its model would ignore."""
+    for key, value in given.items():
+        fact, readers = _READ_BY.get(key, ("model", (facts["model"],)))
+        if facts[fact] not in readers:
+            raise InputError(
+                f"{key}={value} changes nothing with {fact} {facts[fact]}; only "
+                f"{' or '.join(readers)} reads it, so leave it out."
+            )
+
+
 def _wants_match(model: str, given: dict[str, Any]) -> bool:
     """Takes `matched` out of the string's keys."""
     if not given.pop("matched", False):
         return False
-    if model in _RILMS:
+    if model in presets.RILMS:
         raise InputError(f"matched=1 is for baselines; {model} is what they are matched with.")
     for name in ("dim", "hidden_dim"):
         if name in given:
             raise InputError(f"matched=1 solves for the width; leave out {name}={given[name]}.")
     return True
-
-
-def _holds(fact: Any, wanted: Any) -> bool:
-    return fact in wanted if isinstance(wanted, tuple) else fact == wanted

@@ -101,8 +101,8 @@ def words(corpus: str, line: str) -> list[str]:
 def _corpus(config: RunConfig, data_dir: str | Path | None) -> Corpus:
     name = config.corpus
     if name not in (*CORPORA, PYDOC) and data_dir is not None:
-        return data.load(Path(data_dir), config.model.vocab_size)
-    return data.load(name, config.model.vocab_size, data_dir=data_dir)
+        return data.load(Path(data_dir), config.model.vocab_size, part=config.part)
+    return data.load(name, config.model.vocab_size, data_dir=data_dir, part=config.part)
 
 
 def _check_same_text(workdir: Path, config: RunConfig, corpus: Corpus) -> None:

@@ -76,6 +76,29 @@ def test_projection_moves_only_what_has_left_the_safe_ball():
     np.testing.assert_array_equal(table[others], params["table"][others])
 
 
+def test_tangents_that_reach_too_far_are_shortened_and_others_are_not_touched():
+    """So that in the tangent chart, too, tangents are log_0 of the points that heads read."""
+    config, manifold, params = made(chart="tangent")
+    stored = params["table"].at[3].multiply(100.0)
+    assert jnp.linalg.norm(stored[3]) > 10
+    after = embedding.project({"table": stored}, config, manifold)["table"]
+    found = embedding.table({"table": after}, config, manifold)
+    assert found.points.gap.min() > 0
+    np.testing.assert_allclose(
+        manifold.logmap0(found.points.coords, found.c), found.tangents, rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_array_equal(np.delete(after, 3, axis=0), np.delete(stored, 3, axis=0))
+    again = embedding.project({"table": after}, config, manifold)["table"]
+    np.testing.assert_allclose(again, after, rtol=1e-5)
+
+
+def test_unit_words_are_read_at_length_one():
+    config, manifold, params = made(manifold="euclidean", unit_words=True)
+    found = embedding.table(params, config, manifold)
+    np.testing.assert_allclose(jnp.linalg.norm(found.tangents, axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(found.points.coords, found.tangents)
+
+
 @pytest.mark.parametrize("c", [0.02, 1.0, 9.0])
 def test_a_learned_curvature_starts_where_it_is_told_and_stays_between_its_bounds(c):
     config, _, params = made(c=c, learn_c=True)

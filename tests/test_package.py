@@ -23,7 +23,7 @@ LAYERS = (
     {"model"},
     {"sizes", "metrics", "ngram", "data"},
     {"training", "checkpoint", "analysis", "trained", "scoring", "generation"},
-    {"recipes", "results", "comparison", "commandline"},
+    {"presets", "recipes", "results", "comparison", "commandline"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FACADE = len(LAYERS)  # rilm_jax/__init__.py re-exports, so it stands above all that it re-exports
@@ -91,7 +91,7 @@ for name in {OPTIONAL}:
 
 
 def test_imports_without_the_optional_packages():
-    result = run_python(BLOCK + "import rilm_jax; print(rilm_jax.__name__)")
+    result = run_python(BLOCK + "import rilm_jax; rilm_jax.build; print(rilm_jax.__name__)")
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "rilm_jax"
 
@@ -112,6 +112,14 @@ def test_only_data_preparation_and_launching_need_the_optional_packages():
         allowed = module.startswith(("rilm_jax.data.", "rilm_jax.commandline"))
         assert allowed, f"{module} needs {missing}"
         assert missing.partition(".")[0] in OPTIONAL, f"{module} needs {missing}"
+
+
+def test_what_every_launcher_imports_first_does_not_wait_for_jax():
+    """A launcher's --help and its refusals of bad flags come at once."""
+    result = run_python(
+        "import sys, rilm_jax.commandline; print([m for m in ('jax', 'flax') if m in sys.modules])"
+    )
+    assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr
 
 
 def test_nothing_imports_tensorflow():

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rilm_jax import config, recipes
+from rilm_jax import config, presets, recipes
 from rilm_jax.errors import InputError
 
 
@@ -51,13 +51,20 @@ def test_the_string_names_backbone_head_and_manifold(string, backbone, head, man
 
 
 @pytest.mark.parametrize("corpus", ["wikitext2", "ptb", "pydoc"])
-@pytest.mark.parametrize("preset", recipes.PRESETS)
+@pytest.mark.parametrize("preset", presets.PRESETS)
 @pytest.mark.parametrize("head", recipes.HEADS)
 @pytest.mark.parametrize("model", recipes.MODELS)
 def test_every_combination_is_a_run(corpus, model, head, preset):
-    run = run_of(corpus, f"{model}-{head},preset={preset}")
+    string = f"{model}-{head},preset={preset}"
+    if preset == "tying" and model not in ("lstm", "rhn"):
+        with pytest.raises(InputError, match="preset=tying is for lstm and rhn"):
+            recipes.recipe(corpus, string)
+        return
+    run = run_of(corpus, string)
     assert (run.corpus, run.preset, run.model.head) == (corpus, preset, head)
-    assert (run.seeds, run.model.vocab_size) == ((42, 43, 44, 45, 46), 2000)
+    full = {"ptb": 10_000, "wikitext2": 33_278}.get(corpus, 2000)
+    vocab_size = full if preset == "tying" else 2000
+    assert (run.seeds, run.model.vocab_size) == ((42, 43, 44, 45, 46), vocab_size)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,9 @@ def test_every_field_is_a_key():
         default = (0.5,) * 5 if name == "rate_factors" else field.default
         text = "+".join(map(str, default)) if isinstance(default, tuple) else str(default)
         text = "tuned" if name == "preset" else text
-        assert recipes.recipe("pydoc", f"hyprilm,{name}={text}")[name] == (
+        model = {"num_heads": "transformer", "span": "transformer"}.get(name, "hyprilm")
+        model = "lstm" if name in ("num_layers", "hidden_dim", "projection") else model
+        assert recipes.recipe("pydoc", f"{model},{name}={text}")[name] == (
             "tuned" if name == "preset" else default
         )
 
@@ -114,6 +123,9 @@ def test_every_field_is_a_key():
         ("ptb", "hyprilm,k=", "is not key=value"),
         ("ptb", "hyprilm,k=8,k=0", "k stands twice"),
         ("ptb", "hyprilm,num_epohcs=3", "did you mean 'num_epochs'"),
+        ("ptb", "lstm,composition=gated", "with model lstm; only flatrilm or hyprilm reads it"),
+        ("ptb", "flatrilm,c=0.1", "c=0.1 changes nothing with manifold euclidean; only poincare"),
+        ("ptb", "hyprilm-tied,tau=0.5", "with head tied; only geodesic reads it"),
         ("ptb", "hyprilm,presett=paper", "did you mean 'preset'"),
         ("ptb", "hyprilm,preset=papers", "did you mean 'paper'"),
         ("ptb", "hyprilm,learning_rate=abc", "learning_rate=abc has the wrong type"),
@@ -218,15 +230,15 @@ def test_the_later_rule_wins_and_every_condition_must_hold():
         ({"a": (1, 2)}, {"x": 2}),
         ({"a": 1, "b": 1}, {"x": 3}),
     )
-    assert recipes.apply(rules, {"a": 3, "b": 1}) == {"x": 1, "y": 1}
-    assert recipes.apply(rules, {"a": 2, "b": 1}) == {"x": 2, "y": 1}
-    assert recipes.apply(rules, {"a": 1, "b": 1}) == {"x": 3, "y": 1}
+    assert presets.apply(rules, {"a": 3, "b": 1}) == {"x": 1, "y": 1}
+    assert presets.apply(rules, {"a": 2, "b": 1}) == {"x": 2, "y": 1}
+    assert presets.apply(rules, {"a": 1, "b": 1}) == {"x": 3, "y": 1}
 
 
 def test_rules_speak_of_fields_and_names_that_exist():
     fields = config.flat_fields()
     names = {"model": recipes.MODELS, "head": recipes.HEADS, "corpus": recipes.CORPORA}
-    for rules in recipes._RULES.values():
+    for rules in presets.RULES.values():
         for when, then in rules:
             assert set(then) <= set(fields)
             for fact, wanted in when.items():
@@ -243,3 +255,34 @@ def test_names_are_safe_for_files_and_distinct():
     assert one != other
     for safe in (one, other):
         assert re.fullmatch(r"[A-Za-z0-9._+=,-]+", safe)
+
+
+@pytest.mark.parametrize(
+    ("units", "drop", "scale", "epochs", "clip", "decay", "start"),
+    [
+        (200, 0.3, 0.1, 39, 5.0, 0.9, 5),
+        (650, 0.5, 0.05, 55, 5.0, 0.9, 10),
+        (1500, 0.65, 0.04, 75, 6.0, 0.97, 1),
+    ],
+)
+def test_the_tying_preset_is_the_papers_recipe(units, drop, scale, epochs, clip, decay, start):
+    run = run_of("ptb", f"lstm-linear,preset=tying,dim={units},augment=0.5")
+    assert (run.model.dim, run.model.dropout, run.model.init_scale) == (units, drop, scale)
+    assert (run.num_epochs, run.clip_norm, run.decay, run.decay_from) == (
+        epochs,
+        clip,
+        decay,
+        start,
+    )
+    assert (run.optimizer, run.learning_rate, run.schedule) == ("sgd", 1.0, "epochs")
+    assert (run.mode, run.batch_size, run.window, run.eval_streams) == ("stream", 20, 35, 1)
+    assert (run.reduction, run.augment_temperature) == ("sum_time_mean_batch", 20.0)
+    assert run_of("ptb", "lstm-linear,preset=tying").model.dim == 200
+
+
+def test_the_tying_presets_highway_network():
+    run = run_of("ptb", "rhn-tied,preset=tying")
+    assert (run.model.dim, run.model.num_layers, run.model.bias) == (830, 10, False)
+    drops = (run.model.word_dropout, run.model.input_dropout, run.model.dropout)
+    assert (*drops, run.model.output_dropout) == (0.25, 0.75, 0.25, 0.75)
+    assert (run.learning_rate, run.clip_norm, run.weight_decay) == (0.2, 10.0, 1e-7)

@@ -40,7 +40,8 @@ def training_words(run: RunConfig, data_dir: str | None) -> int:
     Raises:
       InputError: the corpus is not there.
     """
-    return len(data.load(run.corpus, run.model.vocab_size, data_dir=data_dir).train)
+    corpus = data.load(run.corpus, run.model.vocab_size, data_dir=data_dir, part=run.part)
+    return len(corpus.train)
 
 
 class Estimator:
@@ -68,7 +69,7 @@ class Estimator:
 
     def amount(self, run: RunConfig) -> float:
         """Multiplications of a run, forward: what its time is taken to be proportional to."""
-        key = (run.corpus, run.model.vocab_size)
+        key = (run.corpus, run.part, run.model.vocab_size)
         if key not in self._words:
             self._words[key] = training_words(run, self._data_dir)
         return work(run.model) * tokens(run, self._words[key])

@@ -1,15 +1,18 @@
 """What a trained model has learned: where contexts and words lie, and what follows from it."""
 
 from rilm_jax.analysis.decoding import Candidates, candidates, top_k_words
+from rilm_jax.analysis.shares import Shares, shares
 from rilm_jax.analysis.subspace import subspace_distance
 from rilm_jax.analysis.trajectory import Trajectory, place, radius, trajectory
 
 __all__ = [
     "Candidates",
+    "Shares",
     "Trajectory",
     "candidates",
     "place",
     "radius",
+    "shares",
     "subspace_distance",
     "top_k_words",
     "trajectory",

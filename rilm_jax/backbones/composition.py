@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rilm_jax.backbones import dropout
 from rilm_jax.config import ModelConfig
 
 Params = dict[str, jax.Array]
@@ -66,10 +67,19 @@ def word_inputs(params: Params, tangents: jax.Array) -> jax.Array:
     return jnp.matmul(tangents, params["W_e"], precision="highest") + params["b"]
 
 
-def apply(params: Params, kind: str, v_h: jax.Array, inputs: jax.Array) -> jax.Array:
-    """phi(v_h, v_e) [..., d] from v_h [..., d] and the words' half [..., m d]."""
+def apply(
+    params: Params,
+    kind: str,
+    v_h: jax.Array,
+    inputs: jax.Array,
+    dropped: jax.Array | None = None,
+) -> jax.Array:
+    """phi(v_h, v_e) [..., d] from v_h [..., d] and the words' half [..., m d].
+
+    `dropped` is the mask of what the matrices read of v_h; a gate keeps the whole of it.
+    """
     d = v_h.shape[-1]
-    mapped = jnp.matmul(v_h, params["W_h"], precision="highest") + inputs
+    mapped = jnp.matmul(dropout.apply(dropped, v_h), params["W_h"], precision="highest") + inputs
     if kind == "gated":
         return jax.nn.sigmoid(mapped[..., d:]) * (jnp.tanh(mapped[..., :d]) - v_h)
     return _spline(params["spline"], mapped) if kind == "spline" else jnp.tanh(mapped)

@@ -54,8 +54,8 @@ def build(config: ModelConfig, manifold: Manifold) -> Backbone:
         rows = inputs.read(lambda v: composition.word_inputs(phi, v), table, prep, tokens, masks)
 
         def one_step(state: Points, row: jax.Array) -> Points:
-            v = dropout.apply(masks.state, log(state, c))
-            return step(state, composition.apply(phi, config.composition, v, row), c)
+            v = log(state, c)
+            return step(state, composition.apply(phi, config.composition, v, row, masks.state), c)
 
         kept = None if mask is None else mask > 0
         visited, carry = truncation.scan(one_step, varying.like(carry, tokens), rows, kept, k)

@@ -105,24 +105,24 @@ class Block(nn.Module):
 
         rank = math.ceil(self.dim / 16)
         read = nn.RMSNorm(dtype=self.dtype, param_dtype=self.dtype, name="norm")(x)
-        u, gate = jnp.split(linear("in", 2 * self.channels)(read), 2, axis=-1)
+        u, gate = jnp.split(linear("in_proj", 2 * self.channels)(read), 2, axis=-1)
 
-        kernel = vector("conv", _uniform(D_CONV**-0.5), D_CONV, self.channels)
+        kernel = vector("conv1d", _uniform(D_CONV**-0.5), D_CONV, self.channels)
         u, inputs = convolve(u, carry.inputs, kernel, mask)
-        u = nn.silu(u + vector("conv_bias", nn.initializers.zeros, self.channels))
+        u = nn.silu(u + vector("conv1d_bias", nn.initializers.zeros, self.channels))
 
-        selected = linear("select", rank + 2 * D_STATE)(u)
+        selected = linear("x_proj", rank + 2 * D_STATE)(u)
         low, b, c = jnp.split(selected, [rank, rank + D_STATE], axis=-1)
         dt_bias = vector("dt_bias", _inverse_softplus_of_steps, self.channels)
-        dt = nn.softplus(linear("dt", self.channels, _uniform(rank**-0.5))(low) + dt_bias)
+        dt = nn.softplus(linear("dt_proj", self.channels, _uniform(rank**-0.5))(low) + dt_bias)
         if mask is not None:
             dt = jnp.where(mask[..., None], dt, 0)
-        a = -jnp.exp(vector("log_a", _log_of_one_to_n, D_STATE, self.channels))
+        a = -jnp.exp(vector("A_log", _log_of_one_to_n, D_STATE, self.channels))
         y, state = selective_scan(u, dt, a, b, c, carry.state)
-        y = y + vector("skip", nn.initializers.ones, self.channels) * u
+        y = y + vector("D", nn.initializers.ones, self.channels) * u
 
         scaled = nn.initializers.variance_scaling(self.residual_scale**2, "fan_in", "normal")
-        added = linear("out", self.dim, scaled)(y * nn.silu(gate))
+        added = linear("out_proj", self.dim, scaled)(y * nn.silu(gate))
         added = nn.Dropout(self.dropout, deterministic=deterministic)(added)
         return x + added, BlockCarry(state, inputs)
 

@@ -13,9 +13,10 @@ from rilm_jax.data.corpora import CORPORA, CorpusSpec
 from rilm_jax.data.prepare import Corpus, prepare
 from rilm_jax.data.sources import RawText
 from rilm_jax.data.vocabulary import check_vocab_size
-from rilm_jax.errors import InputError
+from rilm_jax.errors import InputError, unknown_name
 
 PYDOC = "pydoc"
+PARTS = ("all", "first", "second")
 
 
 def load(
@@ -23,6 +24,7 @@ def load(
     vocab_size: int | None,
     data_dir: str | os.PathLike[str] | None = None,
     *,
+    part: str = "all",
     download: bool = False,
 ) -> Corpus:
     """Loads a corpus as ids: a vocabulary and three int32 streams.
@@ -42,6 +44,8 @@ def load(
         vocab_size: V, at least 2; 0 or None keeps every training word.
         data_dir: for the known corpora, the folder which holds their archives or unpacked folders,
             or the archive itself; default `RILM_DATA_DIR`.
+        part: of the training text: all of it, or its first or second half; the vocabulary is that
+            of all.
         download: fetch a known corpus that `data_dir` lacks from a public mirror.
 
     Returns:
@@ -49,9 +53,23 @@ def load(
 
     Raises:
         InputError: before any work, for an unknown name, a V that is no count or too large,
-            missing, damaged, empty or wrong text, or when TFDS is needed and missing.
+            missing, damaged, empty or wrong text, an unknown part, or when TFDS is needed and
+            missing.
     """
-    size = _check_size(vocab_size)
+    if part not in PARTS:
+        raise InputError(unknown_name("part of the training text", part, PARTS))
+    corpus = _load(name, _check_size(vocab_size), data_dir, download)
+    middle = len(corpus.train) // 2
+    parts = {"all": corpus.train, "first": corpus.train[:middle], "second": corpus.train[middle:]}
+    return corpus._replace(train=parts[part])
+
+
+def _load(
+    name: str | os.PathLike[str],
+    size: int,
+    data_dir: str | os.PathLike[str] | None,
+    download: bool,
+) -> Corpus:
     if not isinstance(name, str | os.PathLike) or not str(name):
         raise InputError(_unknown(name))
     known = name if isinstance(name, str) else None  # a `Path` is always a folder

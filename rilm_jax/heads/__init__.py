@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.heads import geodesic, linear, tied
+from rilm_jax.heads.augmented import Augmentation
 from rilm_jax.heads.base import Context, Head
 from rilm_jax.heads.blocked import Keys
 
@@ -35,4 +36,4 @@ def get(name: str) -> Callable[[Context], Head]:
     return _BUILDERS[name]
 
 
-__all__ = ["Context", "Head", "Keys", "get", "names", "register"]
+__all__ = ["Augmentation", "Context", "Head", "Keys", "get", "names", "register"]

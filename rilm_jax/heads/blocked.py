@@ -13,7 +13,7 @@ Memory: O(block * V + V * K) beside inputs and gradients.
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,7 +65,7 @@ def nll(link: Link, queries: jax.Array, keys: Keys, targets: jax.Array) -> jax.A
         at_target = jnp.take_along_axis(table, t[:, None], axis=-1)[:, 0]
         return jax.nn.logsumexp(table, axis=-1) - at_target
 
-    return jax.lax.map(one_block, _blocks((queries, targets), size)).reshape(-1)[:n]
+    return jax.lax.map(one_block, blocks((queries, targets), size)).reshape(-1)[:n]
 
 
 def loss(
@@ -156,8 +156,8 @@ def _loss_forward(link, queries, keys, targets, weights):
         return (d_features, d_scale, d_bias), (per_state, d_queries, at_target * q)
 
     start = jax.tree.map(jnp.zeros_like, (features.T, scale, bias))
-    blocks = _blocks((queries, targets, weights), size)
-    totals, (per_state, d_queries, from_targets) = jax.lax.scan(one_block, start, blocks)
+    cut = blocks((queries, targets, weights), size)
+    totals, (per_state, d_queries, from_targets) = jax.lax.scan(one_block, start, cut)
     d_features, d_scale, d_bias = totals
     d_features = d_features.T.at[targets].add(-_flat(from_targets, n))
     if bias is not None:
@@ -176,7 +176,7 @@ def _loss_backward(link, residuals, cotangents):
 _loss.defvjp(_loss_forward, _loss_backward)
 
 
-def _blocks(arrays, size):
+def blocks(arrays: Any, size: int) -> Any:
     """Each [N, ...] padded with zeros and cut into [ceil(N / size), size, ...]."""
 
     def cut(x):

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from rilm_jax.embedding import Table
+from rilm_jax.errors import InputError
 from rilm_jax.heads import tied
 from rilm_jax.heads.base import Context, Head, Params
 from rilm_jax.heads.blocked import Keys
@@ -16,8 +17,17 @@ from rilm_jax.manifolds.product import DOT
 
 
 def build(context: Context) -> Head:
-    """A linear head: `W` [V, state_dim], Glorot uniform, and `bias` [V]."""
+    """A linear head: `W` [V, state_dim], Glorot uniform, and `bias` [V].
+
+    Raises:
+      InputError: a projection, which it has no use for.
+    """
     config = context.config
+    if config.projection:
+        raise InputError(
+            "projection=True is for heads that compare states with words; the linear head's matrix "
+            "reads states of any width, so leave it out."
+        )
 
     def init(key: jax.Array) -> Params:
         shape = (config.vocab_size, context.state_dim)

@@ -102,7 +102,11 @@ def run(
     model = models.build(config.model)
     if corpus is None:
         corpus = data.load(
-            config.corpus, config.model.vocab_size, data_dir=data_dir, download=download
+            config.corpus,
+            config.model.vocab_size,
+            data_dir=data_dir,
+            part=config.part,
+            download=download,
         )
     _check_corpus(corpus, config)
     work_dir = Path(work_dir)
@@ -124,10 +128,13 @@ def _check_corpus(corpus: Corpus, config: RunConfig) -> None:
 
 
 class _Signals:
-    """SIGINT and SIGTERM as a request that the loop reads; a second one acts at once."""
+    """SIGINT and SIGTERM as a request that the loop reads; a second one acts at once.
+
+    A request that came too late for the loop, with the last step done, is raised again at the end.
+    """
 
     def __init__(self):
-        self.requested = False
+        self.requested: int | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "_Signals":
@@ -138,10 +145,12 @@ class _Signals:
 
     def __exit__(self, *exception: object) -> None:
         self._restore()
+        if self.requested and exception[0] is None:
+            signal.raise_signal(self.requested)
 
     def _request(self, number: int, frame: object) -> None:
-        del number, frame
-        self.requested = True
+        del frame
+        self.requested = number
         self._restore()
 
     def _restore(self) -> None:
@@ -192,9 +201,16 @@ class _Run:
         workdir.forget_metrics_after(self.work_dir, step or 0)
         began = time.perf_counter() - float(progress.wall)
         with bar(self.total, "training", unit="step", initial=step or 0) as shown:
-            while (step := int(progress.state.step)) < self.total:
+            while (step := int(progress.state.step)) < self.total and not self._stale(progress):
                 progress = self._epoch(progress, step // self.steps_per_epoch, shown, began)
         return self._sum_up(progress, began)
+
+    def _stale(self, progress: Progress) -> bool:
+        """Whether the run ends early: `patience` epochs have brought no seed forward."""
+        epochs = int(progress.state.step) / self.steps_per_epoch
+        return bool(self.config.patience) and (
+            epochs - progress.best.epoch.max() >= self.config.patience
+        )
 
     def _epoch(self, progress: Progress, epoch: int, shown: Any, began: float) -> Progress:
         """From the current step to the end of its epoch, with the evaluation there."""
@@ -304,7 +320,8 @@ class _Run:
         test = {name: [None] * len(config.seeds) for name in ("ppl", "ppl_non_unk")}
         if config.test:
             test = Evaluator(self.model, self.corpus.test, config).report(best.params)
-            self._record(self.total, int(-(-self.total // self.steps_per_epoch)), "test", test)
+            steps = int(progress.state.step)
+            self._record(steps, -(-steps // self.steps_per_epoch), "test", test)
         final = self.valid.report(progress.state.params)
 
         def over_seeds(values):
@@ -315,7 +332,7 @@ class _Run:
         floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
         results = {
             "params": sizes.count(jax.tree.map(lambda x: x[0], progress.state.params)),
-            "steps": self.total,
+            "steps": int(progress.state.step),
             "final_valid_ppl": over_seeds(final["ppl"]),
             "best_valid_ppl": over_seeds(best.ppl),
             "best_valid_ppl_non_unk": over_seeds(best.ppl_non_unk),

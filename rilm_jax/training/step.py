@@ -10,6 +10,7 @@ import optax
 from rilm_jax import rng
 from rilm_jax.config import RunConfig
 from rilm_jax.data import Windows
+from rilm_jax.heads import Augmentation
 from rilm_jax.model import LanguageModel
 from rilm_jax.training.state import TrainState
 
@@ -87,9 +88,27 @@ def objective(
     mask = batch.weights if config.mode == "stream" else None
     states, carry = model.hidden(params, batch.inputs, carry, mask=mask, rng=key, prep=prep)
     scalar, sums = model.loss(
-        params, states, batch.targets, batch.weights, reduction=config.reduction, prep=prep
+        params,
+        states,
+        batch.targets,
+        batch.weights,
+        reduction=config.reduction,
+        augmentation=augmentation(config),
+        prep=prep,
     )
     return scalar, (carry, sums)
+
+
+def augmentation(config: RunConfig) -> Augmentation | None:
+    """What a run adds to its cross-entropy."""
+    if not config.augment:
+        return None
+    return Augmentation(
+        alpha=config.augment * config.augment_temperature,
+        temperature=config.augment_temperature,
+        target_grad=config.target_grad,
+        cross_entropy=config.cross_entropy,
+    )
 
 
 def make_step(

@@ -72,3 +72,20 @@ def test_each_unit_has_a_spline_of_its_own():
     x = jnp.full((1, 3), 0.7)
     value = composition.apply(params, "spline", jnp.zeros_like(x), x)[0]
     np.testing.assert_allclose(value, [value[0], 2 * value[0], value[0]], rtol=1e-6)
+
+
+def test_dropout_masks_what_matrices_read_and_not_what_a_gate_keeps():
+    """With W = 0 the state moves by -sigmoid(b_z) v_h, whatever is dropped."""
+    config = ModelConfig(dim=4, composition="gated")
+    params = jax.tree.map(jnp.zeros_like, composition.init(jax.random.key(0), config))
+    v_h, inputs = jnp.arange(1.0, 5.0), jnp.zeros(8)
+    dropped = jnp.array([0.0, 2.0, 0.0, 2.0])
+    np.testing.assert_allclose(
+        composition.apply(params, "gated", v_h, inputs, dropped), -0.5 * v_h, rtol=1e-6
+    )
+    params["W_h"] = jnp.concatenate([jnp.eye(4), jnp.zeros((4, 4))], axis=1)
+    np.testing.assert_allclose(
+        composition.apply(params, "gated", v_h, inputs, dropped),
+        0.5 * (jnp.tanh(dropped * v_h) - v_h),
+        rtol=1e-6,
+    )

@@ -141,25 +141,25 @@ def test_ssm():
     weights, x, states = made("ssm", hidden_dim=channels)
     x = x * np.sqrt(D)
     for w in (weights["block_0"], weights["block_1"]):
-        u, gate = np.split(rms(x, w["norm"]) @ w["in"]["kernel"], 2, axis=-1)
+        u, gate = np.split(rms(x, w["norm"]) @ w["in_proj"]["kernel"], 2, axis=-1)
         convolved = np.zeros_like(u)
         for t in range(T):
             for j in range(4):
                 if t - 3 + j >= 0:
-                    convolved[:, t] += w["conv"][j] * u[:, t - 3 + j]
-        u = silu(convolved + w["conv_bias"])
-        selected = u @ w["select"]["kernel"]
+                    convolved[:, t] += w["conv1d"][j] * u[:, t - 3 + j]
+        u = silu(convolved + w["conv1d_bias"])
+        selected = u @ w["x_proj"]["kernel"]
         low, b_t, c_t = selected[..., :rank], selected[..., rank : rank + n], selected[..., -n:]
-        dt = np.log1p(np.exp(low @ w["dt"]["kernel"] + w["dt_bias"]))
-        a = -np.exp(w["log_a"])
+        dt = np.log1p(np.exp(low @ w["dt_proj"]["kernel"] + w["dt_bias"]))
+        a = -np.exp(w["A_log"])
         y = np.zeros_like(u)
         for row, e in np.ndindex(B, channels):
             h = np.zeros(n)
             for t in range(T):
                 step = dt[row, t, e]
                 h = np.exp(step * a[:, e]) * h + step * b_t[row, t] * u[row, t, e]
-                y[row, t, e] = c_t[row, t] @ h + w["skip"][e] * u[row, t, e]
-        x = x + (y * silu(gate)) @ w["out"]["kernel"]
+                y[row, t, e] = c_t[row, t] @ h + w["D"][e] * u[row, t, e]
+        x = x + (y * silu(gate)) @ w["out_proj"]["kernel"]
     np.testing.assert_allclose(states, rms(x, weights["norm"]), rtol=1e-9, atol=1e-10)
 
 
@@ -191,4 +191,4 @@ def test_step_sizes_start_between_a_thousandth_and_a_tenth():
     block = model.init(jax.random.key(0))["backbone"]["params"]["block_0"]
     dt = np.log1p(np.exp(block["dt_bias"]))
     assert 1e-3 * 0.999 <= dt.min() < 2e-3 and 5e-2 < dt.max() <= 0.1 * 1.001
-    np.testing.assert_allclose(np.exp(block["log_a"][:, 0]), np.arange(1, 17), rtol=1e-6)
+    np.testing.assert_allclose(np.exp(block["A_log"][:, 0]), np.arange(1, 17), rtol=1e-6)

@@ -48,6 +48,16 @@ def test_it_unpacks_as_four_fields_first(write_corpus):
     assert max(valid.max(), test.max()) < 3
 
 
+def test_a_part_is_half_of_the_training_text_with_the_words_of_all(write_corpus):
+    folder = write_corpus()
+    whole, first, second = (load(folder, 0, part=part) for part in ("all", "first", "second"))
+    assert [*first.train, *second.train] == whole.train.tolist()
+    assert abs(len(first.train) - len(second.train)) <= 1
+    assert first.vocab.words == whole.vocab.words and first.valid.tolist() == whole.valid.tolist()
+    with pytest.raises(InputError, match="part of the training text 'third' is unknown"):
+        load(folder, 0, part="third")
+
+
 def test_blank_lines_and_an_unended_last_line_are_lines(write_corpus):
     corpus = load(write_corpus(train="a\n\n \nb"), 0)
     assert corpus.vocab.decode(corpus.train) == ["a", "<eos>", "<eos>", "<eos>", "b", "<eos>"]

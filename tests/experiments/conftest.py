@@ -32,8 +32,10 @@ def launch(
     monkeypatch.chdir(tmp_path)
 
     def forget_flags() -> None:
-        for name in set(flags.FLAGS) - before:
-            delattr(flags.FLAGS, name)
+        for name in set(flags.FLAGS) - before:  # libraries define theirs once a process
+            defined_by = flags.FLAGS.find_module_defining_flag(name, "")
+            if defined_by.startswith(str(EXPERIMENTS)) or name.startswith("config."):
+                delattr(flags.FLAGS, name)
         flags.FLAGS.unparse_flags()
 
     def run(launcher: str, *arguments: str) -> Finished:

@@ -11,7 +11,7 @@ import pytest
 from ml_collections import ConfigDict
 
 import rilm_jax
-from rilm_jax import commandline, config, recipes
+from rilm_jax import commandline, config, presets, recipes
 from rilm_jax.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,7 +184,7 @@ def test_list_names_everything_within_eighty_columns(launch, runs):
     finished = launch("train", "--list")
     assert finished.status == 0
     named = {line.split()[0] for line in finished.out.splitlines() if line.startswith("  ")}
-    known = recipes.CORPORA | recipes.MODELS | recipes.HEADS | recipes.PRESETS | recipes.keys()
+    known = recipes.CORPORA | recipes.MODELS | recipes.HEADS | presets.PRESETS | recipes.keys()
     assert set(known) <= named
     assert max(map(len, finished.out.splitlines())) <= 80
     assert not runs

@@ -228,6 +228,35 @@ def test_the_same_step_can_be_stopped_at_twice(tmp_path, undisturbed, corpus, ti
 
 
 @pytest.mark.slow
+def test_a_signal_that_comes_after_the_last_step_is_not_lost(tmp_path, corpus, tiny, monkeypatch):
+    """A sweep or a script that runs one after the other must stop there."""
+    floors = loop.ngram.floors
+
+    def late(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        return floors(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.ngram, "floors", late)
+        with pytest.raises(KeyboardInterrupt):
+            run(tiny(seeds=(11,)), tmp_path, corpus=corpus)
+    assert (tmp_path / "summary.json").exists()
+    assert run(tiny(seeds=(11,)), tmp_path, corpus=corpus)["steps"] == 18
+
+
+def test_it_ends_once_no_seed_has_improved_for_so_many_epochs(tmp_path, corpus, tiny, monkeypatch):
+    """Steps too small for float32 change nothing, so that the first epoch stays the best."""
+    still = tiny(learning_rate=1e-20, patience=1, num_epochs=5)
+    summary = run(still, tmp_path / "whole", corpus=corpus)
+    assert summary["steps"] == 12
+    assert summary["best_epoch"]["per_seed"] == [1] * 5
+    assert [r["step"] for r in metrics_of(tmp_path / "whole") if r["split"] == "test"] == [12]
+    interrupt(still, tmp_path / "stopped", corpus, monkeypatch, chunks=4)
+    again = run(still, tmp_path / "stopped", corpus=corpus)
+    assert again["best_valid_ppl"] == summary["best_valid_ppl"] and again["steps"] == 12
+    assert run(tiny(patience=2), tmp_path / "moving", corpus=corpus)["steps"] == 18
+
+
 def test_a_chunk_size_may_change_on_resuming(tmp_path, undisturbed, corpus, tiny, monkeypatch):
     interrupt(tiny(), tmp_path, corpus, monkeypatch, 2)
     run(tiny(chunk_steps=3), tmp_path, corpus=corpus)

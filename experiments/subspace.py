@@ -1,0 +1,117 @@
+"""Measures how the augmented loss brings the output matrix W into the space of the embedding L.
+
+A two-layer LSTM of 300 units with a linear head and word vectors of length 1 learns the first
+20,000 words of Penn Treebank under `beta J_aug T^2 |V| + (1 - beta) J`, T = 10, for several beta;
+then comes the distance between the spaces of W and L. This is the validation experiment of "Tying
+Word Vectors and Word Classifiers" (1611.01462, section 5.1), in which the distance falls from near
+1 at beta = 0 to 0.06 at beta = 1. Writes ptb.json, ptb.md and ptb.png into
+experiments/results/subspace:
+  python experiments/subspace.py
+  python experiments/subspace.py --betas=0,0.5,1
+
+A run that was stopped goes on with the same command; rows that are done are not run again.
+"""
+
+import shlex
+from pathlib import Path
+
+from absl import flags
+
+from rilm_jax import commandline, config, files, recipes
+from rilm_jax.errors import InputError
+
+_BETAS = flags.DEFINE_list("betas", ["0", "0.2", "0.4", "0.6", "0.8", "1"], "shares of J_aug")
+_WORKDIR = flags.DEFINE_string("workdir", "runs/subspace", "folder of the runs")
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
+_OUT = flags.DEFINE_string(
+    "out", None, "folder of the record (default: the project's experiments/results/subspace)"
+)
+_WORDS = flags.DEFINE_integer("words", 20_000, "of the training text", lower_bound=100)
+_EPOCHS = flags.DEFINE_integer("epochs", 40, "passes over them", lower_bound=1)
+_DIM = flags.DEFINE_integer("dim", 300, "units, and dimensions of a word", lower_bound=1)
+
+_SEED, _TEMPERATURE = 42, 10.0
+_RESULTS = Path(__file__).resolve().parent / "results" / "subspace"
+
+
+def main() -> None:
+    betas = [_beta(text) for text in _BETAS.value]
+
+    import jax
+
+    from rilm_jax import checkpoint, data, training
+    from rilm_jax.analysis import subspace
+    from rilm_jax.training import summary
+
+    corpus = data.load("ptb", 10_000, data_dir=_DATA_DIR.value)
+    text = Path(_WORKDIR.value).absolute() / "text"
+    for split, n in (("train", _WORDS.value), ("valid", 2000), ("test", 2000)):
+        ids = getattr(corpus, split)[:n]
+        lines = " ".join(corpus.vocab.decode(ids)).replace(" <eos> ", "\n")
+        files.write(text / f"{split}.txt", lines.encode())
+    excerpt = data.load(text, None)
+    rows = []
+    for beta in betas:
+        run = _run(text, len(excerpt.vocab), beta)
+        workdir = Path(_WORKDIR.value) / f"beta={beta:g}"
+        done = training.run(run, workdir, corpus=excerpt)
+        model_config, params = checkpoint.load(workdir, "last", seed=_SEED)
+        words = subspace.unit_rows(params["embed"]["table"])
+        rows.append(
+            {
+                "beta": beta,
+                "distance": subspace.subspace_distance(params["head"]["W"], words),
+                "train_ppl": _train_perplexity(model_config, params, excerpt, run),
+                "steps": done["steps"],
+            }
+        )
+        jax.clear_caches()
+    arguments = [f"--betas={','.join(_BETAS.value)}"]
+    arguments += [f"--{flag.name}={flag.value}" for flag in (_WORDS, _EPOCHS, _DIM)]
+    record = {"command": shlex.join(["python", "experiments/subspace.py", *arguments])}
+    record |= {"seed": _SEED, "vocab_size": len(excerpt.vocab), "temperature": _TEMPERATURE}
+    record |= {"rows": rows, **summary.circumstances()}
+    path = Path(_OUT.value or _RESULTS) / "ptb.json"
+    files.write_json(path, record)
+    table = subspace.table(rows)
+    page = (
+        "# The spaces of W and L\n\n"
+        f"Made by `{record['command']}`, seed {_SEED}: {_WORDS.value:,} words of Penn Treebank, "
+        f"{len(excerpt.vocab):,} of them different.\n\n{table}\n"
+        "![distance against beta](ptb.png)\n"
+    )
+    files.write(path.with_suffix(".md"), page.encode())
+    subspace.plot(rows, path.with_suffix(".png"))
+    print(table)
+
+
+def _beta(text: str) -> float:
+    beta = recipes.parse("cross_entropy", text)
+    if not 0 <= beta <= 1:
+        raise InputError(f"--betas holds {text}, which is no share; give 0 to 1.")
+    return beta
+
+
+def _run(text: Path, vocab_size: int, beta: float) -> config.RunConfig:
+    """alpha = augment * T = beta T^2 |V|."""
+    string = (
+        f"lstm-linear,data={text},vocab_size={vocab_size},dim={_DIM.value},unit_words=True,"
+        f"augment={beta * _TEMPERATURE * vocab_size},augment_temperature={_TEMPERATURE},"
+        f"cross_entropy={1 - beta},batch_size=20,window=35,learning_rate=2e-3,"
+        f"num_epochs={_EPOCHS.value},seeds={_SEED}"
+    )
+    return config.from_flat(recipes.recipe("text", string))
+
+
+def _train_perplexity(model_config, params, corpus, run) -> float:
+    """Of the words it was trained on, by the run's own windows."""
+    import jax
+
+    from rilm_jax import build, training
+
+    evaluator = training.Evaluator(build(model_config), corpus.train, run)
+    return evaluator.report(jax.tree.map(lambda x: x[None], params))["ppl"][0]
+
+
+if __name__ == "__main__":
+    commandline.run(main)

@@ -1,0 +1,49 @@
+"""The launchers of the Tying paper's analyses, at tiny sizes."""
+
+import json
+
+import pytest
+
+from rilm_jax import config, recipes, training
+
+TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1"
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    for model in ("lstm-linear", "lstm-tied,augment=0.5"):
+        run = config.from_flat(recipes.recipe("pydoc", f"{model},{TINY}"))
+        training.run(run, tmp_path / model[:9])
+    return [f"--workdir={tmp_path / name}" for name in ("lstm-line", "lstm-tied")]
+
+
+def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
+    flags = ["--contexts=2", "--length=3", "--top_k=2", f"--out={tmp_path / 'page.md'}"]
+    finished = launch("predictions", *two_runs, *flags)
+    assert (finished.status, finished.err) == (0, "")
+    assert (tmp_path / "page.md").read_text("utf-8") == finished.out
+    lines = finished.out.splitlines()
+    assert "| model | target | its neighbours | 20 frequent words | <unk> |" in lines
+    assert "| context | target | lstm-line | lstm-tied |" in lines
+    shares = [line for line in lines if line.startswith("| lstm-")]
+    assert len(shares) == 2 and all(0 < float(c) < 1 for c in shares[0].split("|")[2:6])
+    assert len(lines[-1].split("|")[3].split(",")) == 2
+
+
+def test_predictions_without_a_run_are_refused(launch):
+    finished = launch("predictions")
+    assert finished.status == 2 and "--workdir is missing" in finished.err
+
+
+def test_the_distance_of_the_spaces_falls_with_the_augmented_loss(launch, corpora_dir, tmp_path):
+    flags = ["--words=1500", "--epochs=30", "--dim=12", f"--out={tmp_path}", "--betas=0,1"]
+    finished = launch("subspace", *flags, f"--data_dir={corpora_dir}")
+    assert (finished.status, finished.err) == (0, "")
+    record = json.loads((tmp_path / "ptb.json").read_text())
+    alone, augmented = record["rows"]
+    assert (alone["beta"], augmented["beta"]) == (0.0, 1.0)
+    assert augmented["distance"] < alone["distance"] - 0.05
+    assert (tmp_path / "ptb.png").stat().st_size > 1000
+    assert "| 1 |" in (tmp_path / "ptb.md").read_text("utf-8")
+    refused = launch("subspace", "--betas=2")
+    assert refused.status == 2 and "is no share" in refused.err
