@@ -13,7 +13,7 @@ The trials of equal tuning, and what they found:
 
 Summaries go to experiments/results, those of trials to its folder tune, and work directories to
 runs/, as those of train.py do. A row that would take more than two hours is left to gpu-all, which
-runs everything, trials too, the shortest rows first.
+runs everything, trials too, the shortest rows first, or to tying-gpu, the Tying paper's tables.
 """
 
 import sys
@@ -27,7 +27,10 @@ _PROJECT = Path(__file__).resolve().parents[1]
 _SUITE = flags.DEFINE_enum(
     "suite",
     None,
-    ["table3", "ptb", "vocab10k", "ablations", "controls", "dims", "tune", "gpu-all"],
+    [
+        *("table3", "ptb", "vocab10k", "ablations", "controls", "dims", "tune", "tying"),
+        *("gpu-all", "tying-gpu"),
+    ],
     "which rows",
 )
 _MAX_MINUTES = flags.DEFINE_float("max_minutes", 0, "stop after this; 0: never", lower_bound=0)
@@ -50,14 +53,14 @@ def main() -> None:
     from experiments.sweeps import runner, suites  # here, so that --help need not wait for JAX
     from experiments.sweeps.estimate import Estimator
 
-    everything = suite == "gpu-all"
+    for_gpu = suite in suites.FOR_GPU
     summaries = list(results.read_all(folder).values())
     plan = runner.plan(
         suites.SUITES[suite](),
         summaries,
         Estimator(summaries, _DATA_DIR.value),
-        limit=None if everything else runner.LIMIT,
-        shortest_first=everything,
+        limit=None if for_gpu else runner.LIMIT,
+        shortest_first=for_gpu,
     )
     print("\n".join(plan.lines()))
     if _PLAN.value:

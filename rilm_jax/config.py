@@ -100,6 +100,11 @@ class ModelConfig:
         least=0.0,
         most=0.95,
     )
+    variational: bool = _field(
+        True,
+        "lstm: dropout by one mask a window on a layer's output, which the layer reads back, "
+        "too; False: fresh masks on its way up alone",
+    )
     word_dropout: float = _field(
         0.0, "whole words read as the origin, one mask a window", least=0.0, most=0.95
     )

@@ -72,6 +72,7 @@ _READ_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(("tau", "learn_tau", "squared"), ("head", ("geodesic",))),
     **dict.fromkeys(("bias",), ("head", ("tied", "geodesic"))),
     **dict.fromkeys(("num_layers", "hidden_dim", "projection"), ("model", _BASELINES)),
+    **dict.fromkeys(("variational",), ("model", ("lstm",))),
     **dict.fromkeys(("num_heads", "span"), ("model", ("transformer",))),
 }
 

@@ -101,7 +101,9 @@ def test_every_field_is_a_key():
         default = (0.5,) * 5 if name == "rate_factors" else field.default
         text = "+".join(map(str, default)) if isinstance(default, tuple) else str(default)
         text = "tuned" if name == "preset" else text
-        model = {"num_heads": "transformer", "span": "transformer"}.get(name, "hyprilm")
+        model = {"num_heads": "transformer", "span": "transformer", "variational": "lstm"}.get(
+            name, "hyprilm"
+        )
         model = "lstm" if name in ("num_layers", "hidden_dim", "projection") else model
         assert recipes.recipe("pydoc", f"{model},{name}={text}")[name] == (
             "tuned" if name == "preset" else default

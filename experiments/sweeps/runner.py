@@ -36,7 +36,7 @@ class Plan(NamedTuple):
         told = [f"{self.done} rows are done, {len(self.todo)} left{time}."]
         told += [f"  {words(s):<14} {row.path()}" for row, s in self.todo]
         if self.too_long:
-            told.append("Left to gpu-all, as they take more than two hours here:")
+            told.append("Left to a suite for GPUs, as they take more than two hours here:")
         told += [f"  {words(s):<14} {row.path()}" for row, s in self.too_long]
         return told
 

@@ -120,8 +120,40 @@ def tune() -> list[Row]:
     return _rows("wikitext2", tuning.strings("wikitext2"))
 
 
+def tying() -> list[Row]:
+    """The Tying paper's four variants at 200 units on PTB, and the readings it leaves open.
+
+    Fifteen epochs of its recipe, one seed: what two cores do in some hours. Then the augmented loss
+    where the paper has none, on HypRiLM.
+    """
+    variants = _tying_variants(200, "augment=0.65")
+    readings = [
+        "lstm-linear,preset=tying,augment=0.65,target_grad=True",
+        "lstm-linear,preset=tying,dropout=0.7",  # the appendix's number as the share dropped
+    ]
+    lstms = _rows("ptb", [*variants, *readings], f"num_epochs=15,{ONE_SEED}")
+    augmented = [f"hyprilm,augment={gamma}" for gamma in (0.05, 0.2)]
+    return [*lstms, *_rows("wikitext2", augmented, TWO_SEEDS)]
+
+
+def tying_gpu() -> list[Row]:
+    """All of the Tying paper's tables, whole runs, for one data-centre GPU."""
+    rows = []
+    for units in (200, 650, 1500):
+        rows += _rows("ptb", _tying_variants(units, "augment=0.65"), ONE_SEED)
+    for units in (200, 650):
+        rows += _rows("wikitext2", _tying_variants(units, "augment=1.25"), ONE_SEED)
+        ordinary = f"lstm-tied,preset=tying,dim={units},variational=False"
+        rows += _rows("wikitext2", [ordinary], ONE_SEED)
+    for part in ("first", "second"):
+        halves = [f"{v},part={part}" for v in _tying_variants(200, "augment=1.25")]
+        rows += _rows("wikitext2", halves, ONE_SEED)
+    rows += _rows("ptb", [f"rhn-{head},preset=tying" for head in ("linear", "tied")], ONE_SEED)
+    return rows
+
+
 def gpu_all() -> list[Row]:
-    """Everything, for one data-centre GPU."""
+    """Everything but the Tying paper's, for one data-centre GPU."""
     rows = [*table3(), *ptb(), *vocab10k(), *ablations(), *controls(), *dims(), *tune()]
     return list(dict.fromkeys(rows))
 
@@ -134,8 +166,13 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "controls": controls,
     "dims": dims,
     "tune": tune,
+    "tying": tying,
     "gpu-all": gpu_all,
+    "tying-gpu": tying_gpu,
 }
+
+#: Suites for a GPU: no row is too long, and short ones come first.
+FOR_GPU = ("gpu-all", "tying-gpu")
 
 
 def _main_models() -> list[str]:
@@ -143,6 +180,13 @@ def _main_models() -> list[str]:
         f"{m}-{regime}" for m in BASELINES for regime in ("linear", "tied", "tied,matched=1")
     ]
     return [*RILMS, *baselines]
+
+
+def _tying_variants(units: int, augment: str) -> list[str]:
+    """VD, AL, RE and REAL."""
+    width = "" if units == 200 else f",dim={units}"
+    plain = [f"lstm-{head},preset=tying{width}" for head in ("linear", "tied")]
+    return [f"{model}{change}" for model in plain for change in ("", f",{augment}")]
 
 
 def _gated() -> list[str]:

@@ -5,9 +5,10 @@
 
 The forget gate's bias starts at 1. W_x x is one product for a whole window. Dropout is variational:
 a layer's output has one mask a sequence, the same at every step, on its way up and on its way back
-into the layer. Sources: Hochreiter and Schmidhuber, "Long Short-Term Memory"; Gers et al.,
-"Learning to Forget"; Gal and Ghahramani, "A Theoretically Grounded Application of Dropout in
-Recurrent Neural Networks" (1512.05287).
+into the layer; or, without `variational`, ordinary: fresh masks, on the way up alone. Sources:
+Hochreiter and Schmidhuber, "Long Short-Term Memory"; Gers et al., "Learning to Forget"; Gal and
+Ghahramani, "A Theoretically Grounded Application of Dropout in Recurrent Neural Networks"
+(1512.05287).
 """
 
 import jax
@@ -28,6 +29,7 @@ def make(config: ModelConfig) -> nn.Module:
         num_layers=config.num_layers,
         k=config.k or 0,
         dropout=config.dropout,
+        variational=config.variational,
         dtype=jnp.dtype(config.dtype),
     )
 
@@ -79,11 +81,13 @@ class LSTM(nn.Module):
     num_layers: int
     k: int
     dropout: float
+    variational: bool
     dtype: jnp.dtype
 
     def setup(self):
         widths = [self.input_dim] + [self.hidden_dim] * (self.num_layers - 1)
         self.layers = [Layer(width, self.hidden_dim, self.k, self.dtype) for width in widths]
+        self.ordinary = nn.Dropout(self.dropout)
 
     def initial_carry(self, batch_size: int) -> tuple[Carry, ...]:
         """(h, c) = 0 for every layer, [B, H]."""
@@ -101,10 +105,12 @@ class LSTM(nn.Module):
         for i, (layer, before) in enumerate(zip(self.layers, carry, strict=True)):
             rows = outputs if i == 0 else layer.inputs(outputs)
             dropped = None
-            if self.dropout and not deterministic:
+            if self.dropout and self.variational and not deterministic:
                 dropped = dropout.inverted(
                     self.make_rng("dropout"), self.dropout, shape, self.dtype
                 )
             outputs, last = layer(rows, before, mask, dropped)
+            if not self.variational:
+                outputs = self.ordinary(outputs, deterministic=deterministic)
             after.append(last)
         return outputs, tuple(after)

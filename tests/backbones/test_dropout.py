@@ -99,3 +99,25 @@ def test_a_dropped_word_is_read_as_the_origin():
         word = kept[:, t, None] * table[TOKENS[:, t]]
         h = h + jnp.tanh(h @ phi["W_h"] + word @ phi["W_e"] + phi["b"])
         np.testing.assert_allclose(states.coords[:, t], h, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("variational", [True, False])
+def test_an_lstms_mask_holds_for_a_window_or_is_fresh_at_every_step(variational):
+    """A variational zero stays zero and is read back; an ordinary one leaves the carry alone."""
+    options = {"backbone": "lstm", "head": "tied", "manifold": "euclidean", "num_layers": 1}
+    options |= {"vocab_size": V, "dim": D, "variational": variational}
+    model = build(ModelConfig(**options, dropout=0.5))
+    params = model.init(jax.random.key(0))
+    carry = model.initial_carry(params, 4)
+    states, after = model.hidden(params, TOKENS, carry, rng=jax.random.key(2))
+    plain, plain_after = model.hidden(params, TOKENS, carry)
+    dropped = np.asarray(states == 0)
+    assert 0.3 < dropped.mean() < 0.7
+    same_at_all_steps = (dropped == dropped[:, :1]).all()
+    assert same_at_all_steps == variational
+    assert (dropped[0] != dropped[1]).any()
+    if variational:
+        np.testing.assert_array_equal(np.asarray(after[0][0]) == 0, dropped[:, -1])
+    else:
+        np.testing.assert_allclose(after[0][0], plain_after[0][0], rtol=1e-6)
+        np.testing.assert_allclose(states[~dropped], 2 * plain[~dropped], rtol=1e-6)
