@@ -1,6 +1,7 @@
 """The record of finished runs, and the pages made from it.
 
 experiments/results/CORPUS/NAME.json        a run's summary.json, as it was written
+experiments/results/CORPUS/NAME.jsonl       its metrics.jsonl: scores epoch by epoch
 experiments/results/RESULTS.md              every run, a row each
 experiments/results/tune/CORPUS/NAME.json   short runs that only chose a recipe
 experiments/results/tune/TRIALS.md          what each of them gave
@@ -12,6 +13,7 @@ from rilm_jax.results.record import (
     SCORES,
     command,
     command_line,
+    curve,
     find_two,
     number,
     read,
@@ -29,6 +31,7 @@ __all__ = [
     "WHOLE",
     "command",
     "command_line",
+    "curve",
     "find_two",
     "markdown",
     "number",

@@ -15,8 +15,8 @@ BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path) -> list[Path]:
     """Copy the summaries of finished runs into the record, and bring the pages up to date.
 
-    A run of NAME, its work directory's, goes to `folder`/CORPUS/NAME.json, a trial below
-    `folder`/tune; an older file of that name is replaced.
+    A run of NAME, its work directory's, goes to `folder`/CORPUS/NAME.json, and its metrics beside
+    it to NAME.jsonl; a trial goes below `folder`/tune. An older file of that name is replaced.
 
     Returns:
       The files written.
@@ -33,6 +33,9 @@ def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path) -> list[
         summary = record.read(path)
         place = folder / _below(summary["config"]) / f"{workdir.absolute().name}.json"
         sources[place], taken[place] = path, summary
+        metrics = workdir / "metrics.jsonl"
+        if metrics.is_file():
+            sources[place.with_suffix(".jsonl")] = metrics
     made = pages(record.read_all(folder) | taken, folder, readme)
     for place, path in sources.items():
         files.write(place, path.read_bytes())

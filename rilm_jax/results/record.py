@@ -1,4 +1,4 @@
-"""Summaries of finished runs: experiments/results/CORPUS/NAME.json, each as the run wrote it."""
+"""Finished runs on record: experiments/results/CORPUS/NAME.json, each as the run wrote it."""
 
 import difflib
 import json
@@ -75,6 +75,25 @@ def read_all(folder: Path) -> dict[Path, dict[str, Any]]:
     """
     paths = (path for name in recipes.CORPORA for path in sorted(folder.rglob(f"{name}/*.json")))
     return {path: read(path) for path in paths}
+
+
+def curve(path: Path, split: str = "valid") -> list[dict[str, Any]]:
+    """The evaluations of a run on record, in order, from the metrics beside its summary.
+
+    Each has `step`, `epoch` and, a list over seeds, `nll`, `ppl` and `ppl_non_unk`. Empty where no
+    metrics are on record.
+
+    Raises:
+      InputError: a file that holds no metrics.
+    """
+    metrics = path.with_suffix(".jsonl")
+    if not metrics.is_file():
+        return []
+    try:
+        lines = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()]
+        return [line for line in lines if line["split"] == split]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{metrics} holds no metrics ({error}); collect the run again.") from error
 
 
 def find_two(folder: Path, names: str) -> tuple[Path, Path]:
