@@ -2,7 +2,7 @@
 
 A token costs about one multiplication for every weight it meets, so that
 
-    seconds = work(model) * tokens * (seconds a multiplication)
+    seconds = multiplications(model) * tokens * (seconds a multiplication)
 
 and the last factor is what finished runs of the same backbone needed, or, before there is one, of
 any backbone.
@@ -12,20 +12,10 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import jax
-
 from rilm_jax import config, data, sizes
-from rilm_jax.config import ModelConfig, RunConfig
+from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
-from rilm_jax.model import build
 from rilm_jax.training import summary
-
-
-def work(model: ModelConfig) -> int:
-    """Weights that a token is multiplied with: all but a table that is only looked up."""
-    shapes = jax.eval_shape(build(model).init, jax.eval_shape(lambda: jax.random.key(0)))
-    parts = sizes.count(shapes)
-    return parts["total"] - (parts["embedding"] if model.head == "linear" else 0)
 
 
 def tokens(run: RunConfig, words: int) -> int:
@@ -62,7 +52,7 @@ class Estimator:
             try:
                 run = config.from_flat(found["config"])
                 trained = found["steps"] * run.batch_size * run.window * len(run.seeds)
-                rate = found["wall_seconds"] / (work(run.model) * trained)
+                rate = found["wall_seconds"] / (sizes.multiplications(run.model) * trained)
             except (InputError, KeyError, ZeroDivisionError):
                 continue  # of another version, or of a backbone registered elsewhere
             self._rates.setdefault(run.model.backbone, []).append(rate)
@@ -72,7 +62,7 @@ class Estimator:
         key = (run.corpus, run.part, run.model.vocab_size)
         if key not in self._words:
             self._words[key] = training_words(run, self._data_dir)
-        return work(run.model) * tokens(run, self._words[key])
+        return sizes.multiplications(run.model) * tokens(run, self._words[key])
 
     def seconds(self, run: RunConfig) -> float | None:
         """None where no run of this kind of device is on record."""

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from experiments.sweeps import estimate, runner, suites, tuning
-from rilm_jax import config, recipes, results
+from rilm_jax import config, recipes, results, sizes
 from rilm_jax.errors import InputError
 from rilm_jax.training import summary, workdir
 
@@ -215,7 +215,7 @@ def test_rows_that_take_too_long_are_left_and_short_ones_come_first():
 def test_work_counts_a_looked_up_table_once():
     tied = config.from_flat(recipes.recipe("pydoc", f"lstm-tied,{TINY}")).model
     linear = config.from_flat(recipes.recipe("pydoc", f"lstm-linear,{TINY}")).model
-    assert estimate.work(tied) == estimate.work(linear)
+    assert sizes.multiplications(tied) == sizes.multiplications(linear)
     with pytest.raises(InputError):
         estimate.training_words(config.from_flat({"corpus": "nowhere"}), None)
 

@@ -1,0 +1,137 @@
+"""Draws the pictures: of the record, and of trained models.
+
+Learning curves, and perplexity against parameters and compute, from the runs on record:
+  python experiments/plot.py
+
+A context's way along a prefix, how far out words and contexts lie, and the likeliest next words,
+of trained models side by side:
+  python experiments/plot.py --workdir=runs/quickstart/hyprilm --workdir=runs/quickstart/flatrilm
+
+Pictures go to experiments/results/figures, or to --out. |h| step by step is drawn by collapse.py,
+the distance of W and L by subspace.py.
+"""
+
+from pathlib import Path
+
+from absl import flags
+
+from rilm_jax import commandline, files, markdown, recipes, results
+from rilm_jax.errors import InputError
+
+_PROJECT = Path(__file__).resolve().parents[1]
+_WORKDIR = flags.DEFINE_multi_string("workdir", [], "a trained run; to be repeated")
+_SEED = flags.DEFINE_integer("seed", None, "of the runs (default: the first of each)")
+_PROMPT = flags.DEFINE_string(
+    "prompt", None, "the prefix (default: the first known words on end of the validation text)"
+)
+_LENGTH = flags.DEFINE_integer("length", 14, "words of the default prefix", lower_bound=2)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
+_RESULTS = flags.DEFINE_string(
+    "results", None, "folder of the summaries (default: the project's experiments/results)"
+)
+_OUT = flags.DEFINE_string("out", None, "folder of the pictures (default: RESULTS/figures)")
+_FORMAT = flags.DEFINE_enum("format", "png", ["png", "svg", "pdf"], "of the pictures")
+
+_MOST_CURVES = 6  # that can be told apart in one picture
+
+
+def main() -> None:
+    folder = Path(_RESULTS.value or _PROJECT / "experiments" / "results")
+    out = Path(_OUT.value or folder / "figures")
+    for path in _of_models(out) if _WORKDIR.value else _of_record(folder, out):
+        print(path)
+
+
+def _of_record(folder: Path, out: Path) -> list[Path]:
+    from rilm_jax import config, sizes
+    from rilm_jax.analysis import curves, figures
+
+    written = []
+    runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
+    for corpus in recipes.CORPORA:
+        here = {
+            path: run
+            for path, run in runs.items()
+            if run["config"]["corpus"] == corpus
+            and run["config"]["vocab_size"] == 2000
+            and run["best_valid_ppl"]["mean"] is not None
+        }
+        if not here:
+            continue
+        best = sorted(here, key=lambda path: here[path]["best_valid_ppl"]["mean"])
+        floor = here[best[0]]["floor"]["kn5"]
+        title = f"{corpus}, 2000 words"
+        drawn = {_label(p.stem): c for p in best if (c := results.curve(p))}
+        if drawn:
+            drawn = dict(list(drawn.items())[:_MOST_CURVES])
+            made = curves.learning_curves(drawn, floor=floor, title=title)
+            written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
+        points = []
+        for path in best:
+            run = config.from_flat(here[path]["config"])
+            tokens = here[path]["steps"] * run.batch_size * run.window
+            points.append(
+                {
+                    "label": _label(path.stem),
+                    "ppl": here[path]["best_valid_ppl"]["mean"],
+                    "params": here[path]["params"]["total"],
+                    "multiplications": 3 * sizes.multiplications(run.model) * tokens,
+                }
+            )
+        made = curves.frontier(points, floor=floor, title=title)
+        written.append(figures.save(made, out / f"frontier-{corpus}.{_FORMAT.value}"))
+    if not written:
+        raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
+    return written
+
+
+def _label(name: str) -> str:
+    """A run's name without what goes without saying."""
+    return name.replace(",preset=tuned", "")
+
+
+def _of_models(out: Path) -> list[Path]:
+    from rilm_jax import trained
+    from rilm_jax.analysis import figures, geometry, top_k_words
+
+    runs = {
+        _label(Path(workdir).name): trained.load_seed(
+            workdir, seed=_SEED.value, data_dir=_DATA_DIR.value
+        )
+        for workdir in _WORKDIR.value
+    }
+    first = next(iter(runs.values()))
+    for name, run in runs.items():
+        if run.corpus.vocab != first.corpus.vocab:
+            raise InputError(f"{name} has other words than {next(iter(runs))}; draw like runs.")
+    vocab = first.corpus.vocab
+    if _PROMPT.value is None:
+        ids = geometry.first_prefix(first.corpus.valid, vocab, _LENGTH.value)
+    else:
+        ids, _ = trained.encode(first.corpus.name, vocab, _PROMPT.value)
+        if len(ids) < 2:
+            raise InputError("--prompt holds fewer than two words; give a longer one.")
+    models = {name: (run.model, run.params) for name, run in runs.items()}
+    written = [
+        figures.save(made, out / f"{name}-{first.corpus.name}.{_FORMAT.value}")
+        for name, made in (
+            ("trajectories", geometry.draw_trajectories(models, vocab, ids)),
+            ("radii", geometry.draw_radii(models, first.corpus.valid)),
+        )
+    ]
+    rows = []
+    for name, run in runs.items():
+        found = top_k_words(run.model, run.params, vocab, ids, 5)
+        distances = [None] * 5 if found.distance is None else found.distance
+        for word, p, d in zip(found.words, found.probability, distances, strict=True):
+            rows.append([name, word, f"{p:.4f}", "-" if d is None else f"{d:.4f}"])
+    header = ["model", "next word", "probability", "distance"]
+    page = f"After *{' '.join(vocab.decode(ids))}*:\n\n"
+    page += markdown.table(header, rows, right=header[2:]) + "\n"
+    path = out / f"decoding-{first.corpus.name}.md"
+    files.write(path, page.encode())
+    return [*written, path]
+
+
+if __name__ == "__main__":
+    commandline.run(main)

@@ -1,0 +1,106 @@
+"""Pictures of the record: learning curves, and perplexity against size and against compute."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rilm_jax.analysis import figures
+from rilm_jax.errors import InputError
+
+
+def learning_curves(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    floor: float | None = None,
+    title: str = "",
+) -> Any:
+    """Validation perplexity by epoch: the mean over seeds, and a band from the least to the most.
+
+    Args:
+      runs: by label, the evaluations of a run, each with `epoch` and `ppl`, a list over seeds.
+      floor: perplexity of the 5-gram, as a line.
+      title: of the picture.
+
+    Raises:
+      InputError: no run has an evaluation.
+    """
+    if not any(runs.values()):
+        raise InputError("no run has an evaluation to draw; train one first.")
+    figure = figures.new()
+    (axis,) = figures.axes(figure)
+    for i, (label, curve) in enumerate(runs.items()):
+        if not curve:
+            continue
+        epochs = [point["epoch"] for point in curve]
+        ppl = np.array([[np.nan if v is None else v for v in p["ppl"]] for p in curve], float)
+        colour = figures.CYCLE[i % len(figures.CYCLE)]
+        marker = figures.MARKERS[i % len(figures.MARKERS)]
+        told = f"{label} ({ppl.shape[1]} seeds)" if ppl.shape[1] > 1 else label
+        axis.plot(epochs, np.nanmean(ppl, 1), color=colour, marker=marker, ms=4, label=told)
+        axis.fill_between(
+            epochs, np.nanmin(ppl, 1), np.nanmax(ppl, 1), color=colour, alpha=0.25, linewidth=0
+        )
+    if floor is not None:
+        axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
+    axis.set(xlabel="epoch", ylabel="validation perplexity", title=title)
+    axis.set_yscale("log")
+    _plain_numbers(axis.yaxis)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def frontier(points: Sequence[Mapping[str, Any]], *, floor: float | None, title: str = "") -> Any:
+    """Perplexity against parameters and against the multiplications of training.
+
+    Args:
+      points: one a run, with `label`, `ppl`, `params` and `multiplications` (of one seed).
+      floor: perplexity of the 5-gram, as a line.
+      title: of the picture.
+
+    Raises:
+      InputError: no point.
+    """
+    if not points:
+        raise InputError("no finished run of this corpus is on record; collect one first.")
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    rows = -(-len(points) // 2)
+    figure = figures.new(8.0, 3.6 + 0.22 * rows)
+    left, right = figures.axes(figure, 2, sharey=True)
+    for axis, key in ((left, "params"), (right, "multiplications")):
+        for i, point in enumerate(points):
+            axis.plot(
+                point[key],
+                point["ppl"],
+                figures.MARKERS[i % len(figures.MARKERS)],
+                color=figures.CYCLE[i % len(figures.CYCLE)],
+                markerfacecolor="none" if i >= len(figures.CYCLE) else None,
+                label=point["label"],
+            )
+        if floor is not None:
+            axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
+        values = [point[key] for point in points]
+        axis.set_xscale("log")
+        axis.set_xlim(min(values) / 1.6, max(values) * 1.6)
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    left.set(xlabel="parameters", ylabel="validation perplexity")
+    right.set(xlabel="multiplications in training, one seed")
+    figure.suptitle(title)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small"
+    )
+    return figure
+
+
+def _plain_numbers(axis: Any) -> None:
+    """40 and 60 on a logarithmic axis, rather than powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 5, 6, 8)))
+    axis.set_major_formatter(ScalarFormatter())
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,51 @@
+"""What all pictures share: colours that colour-blind readers tell apart, and paper-white grounds.
+
+Figures are matplotlib's own objects, without pyplot's global state; `save` writes them. The ground
+is opaque, so that a picture reads on a dark page as it does in print.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rilm_jax.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette.
+BLUE, ORANGE, GREEN, PINK, SKY, RED, BLACK = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"),
+)
+CYCLE = (BLUE, ORANGE, GREEN, PINK, RED, SKY, BLACK)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+GREY = "0.45"
+
+
+def new(width: float = 5.0, height: float = 3.4) -> "Figure":
+    """An empty figure of that size in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def axes(figure: Any, columns: int = 1, **options: Any) -> list[Any]:
+    """A row of axes, without the frame's upper and right side."""
+    made = figure.subplots(1, columns, squeeze=False, **options)[0]
+    for axis in made:
+        axis.spines[["top", "right"]].set_visible(False)
+    return list(made)
+
+
+def save(figure: "Figure", path: str | Path) -> Path:
+    """Write a figure; the ending of `path` says in which format.
+
+    Raises:
+      InputError: it cannot be written, or nobody knows the format.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be written ({error}); choose another.") from error
+    return path

@@ -1,0 +1,76 @@
+"""Pictures of a model's space: what stands in them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rilm_jax import ModelConfig, build
+from rilm_jax.analysis import curves, geometry
+from rilm_jax.data import Vocabulary
+from rilm_jax.errors import InputError
+
+V = 30
+VOCAB = Vocabulary(("<unk>", "<eos>", *(f"w{i}" for i in range(V - 2))))
+
+
+@pytest.fixture(scope="module")
+def models():
+    made = {}
+    for manifold in ("poincare", "euclidean"):
+        model = build(ModelConfig(manifold=manifold, vocab_size=V, dim=5))
+        params = model.init(jax.random.key(0))
+        params["embed"]["table"] = 5 * params["embed"]["table"]
+        made[manifold] = (model, model.project(params))
+    return made
+
+
+def test_the_first_prefix_is_the_first_of_known_words_in_one_line():
+    ids = np.array([3, 4, 0, 5, 6, 1, 7, 8, 9, 10])
+    assert geometry.first_prefix(ids, VOCAB, 3).tolist() == [7, 8, 9]
+    assert geometry.first_prefix(ids, VOCAB, 2).tolist() == [3, 4]
+    with pytest.raises(InputError, match="no 5 words on end"):
+        geometry.first_prefix(ids, VOCAB, 5)
+
+
+def test_a_trajectory_names_its_words_and_stays_in_the_disk(models):
+    ids = np.array([3, 4, 5, 6])
+    ball, flat = geometry.draw_trajectories(models, VOCAB, ids).axes
+    for axis in (ball, flat):
+        assert [t.get_text() for t in axis.texts] == VOCAB.decode(ids)
+    places = np.concatenate([line.get_xydata() for line in ball.lines])
+    assert np.linalg.norm(places, axis=1).max() < 1
+    assert len(ball.lines[0].get_xydata()) > 2 == len(flat.lines[0].get_xydata())
+
+
+def test_radii_are_those_of_all_words_but_unk(models):
+    model, params = models["poincare"]
+    table = model.prepare(params).table
+    found = np.concatenate(geometry.radii_by_frequency(model, params))
+    np.testing.assert_allclose(found, jnp.linalg.norm(table.tangents, axis=1)[1:], rtol=1e-6)
+    left, right = geometry.draw_radii(models, np.arange(2, 20)).axes
+    assert len(left.lines) == 2 and len(right.patches) == 2
+
+
+def test_curves_show_the_mean_the_band_and_the_floor():
+    run = [{"epoch": e, "ppl": [50.0 / e, 70.0 / e, None]} for e in (1, 2, 3)]
+    (axis,) = curves.learning_curves({"a": run, "b": []}, floor=30.0).axes
+    line, floor = axis.lines
+    np.testing.assert_allclose(line.get_ydata(), [60, 30, 20])
+    assert set(floor.get_ydata()) == {30.0}
+    low, high = axis.collections[0].get_paths()[0].vertices[:, 1].min(), 70
+    assert low == pytest.approx(50 / 3) and axis.get_ylim()[1] > high
+    with pytest.raises(InputError, match="no run has an evaluation"):
+        curves.learning_curves({"b": []})
+
+
+def test_a_frontier_has_a_mark_for_each_run_on_both_sides():
+    points = [
+        {"label": str(i), "ppl": 30.0 + i, "params": 10.0**i, "multiplications": 7.0}
+        for i in (5, 6)
+    ]
+    left, right = curves.frontier(points, floor=36.0).axes
+    assert [line.get_xdata()[0] for line in left.lines[:2]] == [1e5, 1e6]
+    assert [line.get_ydata()[0] for line in right.lines[:2]] == [35.0, 36.0]
+    with pytest.raises(InputError, match="collect one first"):
+        curves.frontier([], floor=None)
