@@ -23,6 +23,9 @@ def perplexity(nll: ArrayLike, targets: ArrayLike) -> Perplexity:
     A small vocabulary turns rare words into an easy `<unk>`, so the first number alone flatters
     it; both are always reported.
 
+    >>> perplexity(np.log([2, 2]), np.array([0, 5]))
+    Perplexity(all=2.0, non_unk=2.0)
+
     Args:
         nll: negative log-likelihood of each target, natural log (nats); any shape.
         targets: integer word ids, of the shape of `nll`.

@@ -93,6 +93,9 @@ _NUMBERS = {int: "whole numbers as 42+43+44", float: "numbers as 0.5+1+2"}
 def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     """Every field that a configuration string decides, by name.
 
+    >>> recipe("wikitext2", "hyprilm,composition=gated,k=0")["learning_rate"]
+    0.003
+
     Args:
       corpus: one of `CORPORA`.
       string: `MODEL[-HEAD][,key=value...]`.

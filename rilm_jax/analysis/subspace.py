@@ -17,6 +17,9 @@ def subspace_distance(x: ArrayLike, y: ArrayLike) -> float:
     The root mean square of the sines of the principal angles: 0 for equal spaces, 1 for orthogonal
     ones; symmetric, and the same for any basis of either space. Computed in float64.
 
+    >>> subspace_distance([[1.0], [0.0]], [[0.0], [2.0]])
+    1.0
+
     Source: Inan, Khosravi and Socher, "Tying Word Vectors and Word Classifiers" (1611.01462).
 
     Args:

@@ -133,6 +133,10 @@ def mobius_add(x: ArrayLike, y: ArrayLike, c: Any) -> Array:
 
     `x (+) y = ((1 + 2c<x,y> + c|y|^2) x + (1 - c|x|^2) y) / (1 + 2c<x,y> + c^2|x|^2|y|^2)`,
     rearranged so that nothing cancels, and guarded where x and y are opposite boundary points.
+    On a line through 0 it adds as velocities do:
+
+    >>> mobius_add(jnp.array([0.5, 0.0]), jnp.array([0.5, 0.0]), 1.0).round(6)
+    Array([0.8, 0. ], dtype=float32)
     """
     x, y, c = _args(c, x=x, y=y)
     wx, gx = num.sqnorm_and_gap(x, c)

@@ -78,7 +78,7 @@ def read_all(folder: Path) -> dict[Path, dict[str, Any]]:
 
 
 def curve(path: Path, split: str = "valid") -> list[dict[str, Any]]:
-    """The evaluations of a run on record, in order, from the metrics beside its summary.
+    """The evaluations of a run, in order: of one on record, by its summary, or of a work directory.
 
     Each has `step`, `epoch` and, a list over seeds, `nll`, `ppl` and `ppl_non_unk`. Empty where no
     metrics are on record.
@@ -86,7 +86,7 @@ def curve(path: Path, split: str = "valid") -> list[dict[str, Any]]:
     Raises:
       InputError: a file that holds no metrics.
     """
-    metrics = path.with_suffix(".jsonl")
+    metrics = path / "metrics.jsonl" if path.is_dir() else path.with_suffix(".jsonl")
     if not metrics.is_file():
         return []
     try:

@@ -308,3 +308,30 @@ def test_a_readme_without_its_markers_is_refused_before_anything_is_copied(recor
     with pytest.raises(InputError, match=r"lacks the lines <!-- results:begin -->"):
         results.take_in([tmp_path], record.folder, record.readme)
     assert not list(record.folder.iterdir())
+
+
+def test_a_curve_is_read_from_the_record_and_from_a_work_directory(tmp_path):
+    lines = [
+        {"step": 6 * e, "epoch": e, "split": s, "ppl": [40.0 / e]}
+        for e in (1, 2)
+        for s in ("train", "valid")
+    ]
+    text = "\n".join(map(json.dumps, lines)) + "\n"
+    (tmp_path / "metrics.jsonl").write_text(text)
+    (tmp_path / "run,c=0.1.jsonl").write_text(text)
+    for place in (tmp_path, tmp_path / "run,c=0.1.json"):
+        assert [point["ppl"] for point in results.curve(place)] == [[40.0], [20.0]]
+    assert results.curve(tmp_path / "another.json") == []
+    (tmp_path / "bad.jsonl").write_text("{")
+    with pytest.raises(InputError, match="holds no metrics"):
+        results.curve(tmp_path / "bad.json")
+
+
+def test_metrics_are_taken_in_beside_the_summary(record, tmp_path):
+    workdir = tmp_path / "runs" / "hyprilm"
+    workdir.mkdir(parents=True)
+    (workdir / "summary.json").write_text(json.dumps(summary()))
+    (workdir / "metrics.jsonl").write_text('{"split": "valid"}\n')
+    written = results.take_in([workdir], record.folder, record.readme)
+    beside = record.folder / "wikitext2" / "hyprilm.jsonl"
+    assert beside in written and results.curve(beside.with_suffix(".json")) == [{"split": "valid"}]

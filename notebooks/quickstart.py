@@ -1,0 +1,112 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Quickstart
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/rilm-jax/rilm_jax/blob/main/notebooks/quickstart.ipynb)
+#
+# Two language models whose output layer is geometry, one in flat space and one on the Poincare ball, learn Python's own help
+# text with five seeds each. Their perplexity is put beside the n-gram floors, and the ball's model writes a few words.
+
+# %% tags=["install"]
+# Installs the package where it is missing, as on Colab.
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("rilm_jax") is None:
+    source = "git+https://github.com/rilm-jax/rilm_jax"
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
+
+# %%
+# @title Settings
+EPOCHS = 3  # @param {type: "integer"}
+SEEDS = (42, 43, 44, 45, 46)  # @param
+VOCAB_SIZE = 2000  # @param {type: "integer"}
+DIM = 128  # @param {type: "integer"}
+PROMPT = "the value of"  # @param {type: "string"}
+
+# %%
+import platform
+import tempfile
+from pathlib import Path
+
+import jax
+from IPython.display import Markdown, display
+
+import rilm_jax
+from rilm_jax import commandline, config, recipes, results, trained, training
+from rilm_jax.analysis import curves, top_k_words
+from rilm_jax.generation import generate
+
+print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
+print(f"on {jax.devices()[0].device_kind}")
+
+# %% [markdown]
+# ## Train
+#
+# A configuration string names the model; what it leaves open comes from the tuned recipe. All seeds of a model train in one
+# compiled program.
+
+# %%
+folder = Path(tempfile.mkdtemp())
+changes = f"num_epochs={EPOCHS},vocab_size={VOCAB_SIZE},dim={DIM},seeds={'+'.join(map(str, SEEDS))}"
+summaries = {}
+for model in ("hyprilm", "flatrilm"):
+    run = config.from_flat(recipes.recipe("pydoc", f"{model},{changes}"))
+    summaries[model] = training.run(run, folder / model)
+
+# %%
+print(commandline.summary_table(summaries))
+
+# %% [markdown]
+# The floors are a unigram model and a modified Kneser-Ney 5-gram on the same text and vocabulary: a model that does not come
+# near them has learned little. *non-`<unk>`* counts the targets that are words of the vocabulary only.
+
+# %%
+evaluations = {model: results.curve(folder / model) for model in summaries}
+floor = summaries["hyprilm"]["floor"]["kn5"]
+curves.learning_curves(evaluations, floor=floor, title="Python's help text")
+
+# %% [markdown]
+# ## What comes next
+#
+# The next word is a softmax over negative squared distances, so the likeliest words are the closest ones.
+
+# %%
+rows = []
+for model in summaries:
+    opened = trained.load_seed(folder / model)
+    ids, _ = trained.encode("pydoc", opened.corpus.vocab, PROMPT)
+    found = top_k_words(opened.model, opened.params, opened.corpus.vocab, ids, 5)
+    rows += [
+        f"| {model} | {word} | {p:.3f} | {distance:.3f} |"
+        for word, p, distance in zip(found.words, found.probability, found.distance, strict=True)
+    ]
+display(
+    Markdown(
+        f"After *{PROMPT}*:\n\n| model | next word | probability | distance |\n| --- | --- | ---: | ---: |\n"
+        + "\n".join(rows)
+    )
+)
+
+# %% [markdown]
+# ## A sample
+
+# %%
+opened = trained.load_seed(folder / "hyprilm")
+vocab = opened.corpus.vocab
+ids, _ = trained.encode("pydoc", vocab, PROMPT)
+drawn = generate(opened.model, opened.params, ids, 40, jax.random.key(0), top_k=10)
+print(PROMPT, *vocab.decode(drawn))

@@ -1,0 +1,123 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Tables and figures from the record
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/rilm-jax/rilm_jax/blob/main/notebooks/reproduce.ipynb)
+#
+# Every number of the README comes from a summary in `experiments/results/`, each written by the command that stands in it.
+# This notebook makes the tables and figures from those files, and trains one row again.
+
+# %% tags=["install"]
+# Fetches the project where its record is missing, as on Colab, and installs it.
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+here = Path.cwd()
+roots = [p for p in (here, here.parent, here / "rilm_jax") if (p / "experiments/results").is_dir()]
+if not roots:
+    address = "https://github.com/rilm-jax/rilm_jax"
+    subprocess.run(["git", "clone", "-q", "--depth=1", address, "rilm_jax"], check=True)
+    roots = [here / "rilm_jax"]
+ROOT = roots[0]
+if importlib.util.find_spec("rilm_jax") is None:
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-e", str(ROOT)], check=True)
+
+# %%
+# @title Settings
+CORPUS = "wikitext2"  # @param ["wikitext2", "ptb"]
+ROW = "hyprilm,preset=tuned"  # @param {type: "string"}
+EPOCHS = 1  # @param {type: "integer"}
+DATA_DIR = ""  # @param {type: "string"}
+
+# %%
+import os
+import platform
+import tempfile
+
+import jax
+from IPython.display import Markdown, display
+
+import rilm_jax
+from rilm_jax import commandline, config, recipes, results, sizes, training
+from rilm_jax.analysis import curves
+from rilm_jax.errors import InputError
+
+print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
+print(f"on {jax.devices()[0].device_kind}")
+
+# %% [markdown]
+# ## The table
+
+# %%
+folder = ROOT / "experiments" / "results"
+record = results.read_all(folder)
+finished = {path: run for path, run in record.items() if path.parent.parent == folder}
+display(Markdown(results.markdown(results.rows(finished))))
+
+# %% [markdown]
+# ## Learning curves, and perplexity against size and compute
+
+# %%
+here = {path: run for path, run in finished.items() if run["config"]["corpus"] == CORPUS}
+here = dict(sorted(here.items(), key=lambda item: item[1]["best_valid_ppl"]["mean"]))
+floor = next(iter(here.values()))["floor"]["kn5"]
+drawn = {path.stem: results.curve(path) for path in list(here)[:6]}
+curves.learning_curves(drawn, floor=floor, title=CORPUS)
+
+# %%
+points = []
+for path, run in here.items():
+    cost = 3 * sizes.multiplications(config.from_flat(run["config"]).model)
+    tokens = run["steps"] * run["config"]["batch_size"] * run["config"]["window"]
+    points.append(
+        {
+            "label": path.stem,
+            "ppl": run["best_valid_ppl"]["mean"],
+            "params": run["params"]["total"],
+            "multiplications": cost * tokens,
+        }
+    )
+curves.frontier(points, floor=floor, title=CORPUS)
+
+# %% [markdown]
+# ## One row again
+#
+# One seed, and as many epochs as the settings say, where the corpus is at hand (`DATA_DIR`, or `RILM_DATA_DIR`); otherwise the
+# same model on Python's help text. Ten epochs and five seeds give the row of the table.
+
+# %%
+workdir = Path(tempfile.mkdtemp()) / "row"
+data_dir = DATA_DIR or os.environ.get("RILM_DATA_DIR")
+try:
+    row = recipes.recipe(CORPUS, ROW) | {"seeds": (42,), "num_epochs": EPOCHS}
+    summary = training.run(config.from_flat(row), workdir, data_dir=data_dir)
+except InputError as error:
+    print(error, "\nOn Python's help text instead:")
+    row = recipes.recipe("pydoc", ROW) | {"seeds": (42,), "num_epochs": EPOCHS}
+    summary = training.run(config.from_flat(row), workdir)
+print(commandline.summary_table({ROW: summary}))
+
+# %%
+from rilm_jax import trained
+from rilm_jax.generation import generate
+
+opened = trained.load_seed(workdir, data_dir=data_dir)
+vocab = opened.corpus.vocab
+drawn = generate(
+    opened.model, opened.params, opened.corpus.valid[:8], 30, jax.random.key(0), top_k=10
+)
+print(*vocab.decode(opened.corpus.valid[:8]), "|", *vocab.decode(drawn))
