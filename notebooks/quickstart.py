@@ -31,13 +31,14 @@ if importlib.util.find_spec("rilm_jax") is None:
 
 # %%
 # @title Settings
-EPOCHS = 3  # @param {type: "integer"}
+EPOCHS = 6  # @param {type: "integer"}
 SEEDS = (42, 43, 44, 45, 46)  # @param
 VOCAB_SIZE = 2000  # @param {type: "integer"}
 DIM = 128  # @param {type: "integer"}
 PROMPT = "the value of"  # @param {type: "string"}
 
 # %%
+# %matplotlib inline
 import platform
 import tempfile
 from pathlib import Path
