@@ -45,6 +45,7 @@ DATA_DIR = ""  # @param {type: "string"}
 
 # %%
 import os
+
 # %matplotlib inline
 import platform
 import tempfile

@@ -7,7 +7,7 @@ from typing import Any
 
 from rilm_jax import files, recipes
 from rilm_jax.errors import InputError
-from rilm_jax.results import record, table, trials
+from rilm_jax.results import findings, record, table, trials
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
@@ -70,6 +70,8 @@ def pages(
         for parent in (folder, folder / trials.FOLDER)
     )
     made = table.markdown(table.rows(whole))
+    if told := findings.markdown(whole):
+        made += f"\n{told}"
     try:
         text = readme.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -101,7 +101,7 @@ def row(summary: Mapping[str, Any], name: str) -> list[str]:
         "model": model,
         "head": config["head"],
         "preset": config["preset"],
-        "options": ", ".join(o for o in options(summary, name) if not o.startswith(_SHOWN)),
+        "options": ", ".join(shown_options(summary, name)),
         "parameters": f"{summary['params']['total']:,}",
         "steps": f"{summary['steps']:,}",
         "seeds": f"{len(seeds)} of {len(summary['seeds'])}"
@@ -121,6 +121,11 @@ def row(summary: Mapping[str, Any], name: str) -> list[str]:
     if len(seeds) < WHOLE:
         cells["seeds"] += " †"
     return [cells[column] for column in HEADER]
+
+
+def shown_options(summary: Mapping[str, Any], name: str) -> list[str]:
+    """The options of a run that no other column tells."""
+    return [o for o in options(summary, name) if not o.startswith(_SHOWN)]
 
 
 def markdown(cells: Sequence[Sequence[str]]) -> str:
