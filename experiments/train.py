@@ -13,11 +13,16 @@ Another recipe, by keys of the string; one field changed after it:
   python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm \\
       --config.num_epochs=2 --config.seeds="(42,43)"
 
+Watched in TensorBoard (events go to the work directory):
+  python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm --tensorboard
+
 Every corpus, model, head and key:
   python experiments/train.py --list
 """
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 from ml_collections import config_flags
@@ -34,6 +39,7 @@ _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "folder with the corpus (default: the environment's RILM_DATA_DIR)"
 )
 _DOWNLOAD = flags.DEFINE_bool("download", False, "fetch a corpus that is not there")
+_TENSORBOARD = flags.DEFINE_bool("tensorboard", False, "write TensorBoard events, too")
 _LIST = flags.DEFINE_bool("list", False, "print every corpus, model, head and key, and leave")
 
 _QUICKSTART = ("hyprilm", "flatrilm")
@@ -61,7 +67,12 @@ def main() -> None:
     summaries = {}
     for workdir, run in runs.items():
         summaries[workdir.name] = training.run(
-            run, workdir, data_dir=_DATA_DIR.value, download=_DOWNLOAD.value, record=record
+            run,
+            workdir,
+            data_dir=_DATA_DIR.value,
+            download=_DOWNLOAD.value,
+            record=record,
+            listener=_listener(workdir),
         )
     run = next(iter(runs.values()))
     print(
@@ -70,6 +81,14 @@ def main() -> None:
     )
     print(commandline.summary_table(summaries))
     print("\n" + "\n".join(str(workdir / "summary.json") for workdir in runs))
+
+
+def _listener(workdir: Path) -> Callable[[Mapping[str, Any]], None] | None:
+    if not _TENSORBOARD.value:
+        return None
+    from rilm_jax.training import events
+
+    return events.tensorboard(workdir)
 
 
 if __name__ == "__main__":

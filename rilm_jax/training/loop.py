@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,6 +76,7 @@ def run(
     data_dir: str | Path | None = None,
     download: bool = False,
     record: Mapping[str, Any] | None = None,
+    listener: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Train all seeds of `config` and return the summary that is left in `work_dir`.
 
@@ -91,6 +92,7 @@ def run(
       data_dir: where the corpora lie; `RILM_DATA_DIR` when absent.
       download: fetch a missing corpus.
       record: what else the summary is to say, JSON-ready, such as the command that was given.
+      listener: called with each evaluation as it is written to metrics.jsonl.
 
     Returns:
       The summary.
@@ -115,8 +117,8 @@ def run(
         if finished is not None:
             return finished
         with Checkpoints(work_dir) as checkpoints, _Signals() as signals:
-            record = record or {}
-            return _Run(config, model, corpus, work_dir, checkpoints, signals, record).go()
+            told = record or {}, listener
+            return _Run(config, model, corpus, work_dir, checkpoints, signals, *told).go()
 
 
 def _check_corpus(corpus: Corpus, config: RunConfig) -> None:
@@ -161,8 +163,9 @@ class _Signals:
 class _Run:
     """The loop over epochs and chunks of one run."""
 
-    def __init__(self, config, model, corpus, work_dir, checkpoints, signals, record):
-        self.config, self.model, self.corpus, self.record = config, model, corpus, record
+    def __init__(self, config, model, corpus, work_dir, checkpoints, signals, record, listener):
+        self.config, self.model, self.corpus = config, model, corpus
+        self.record, self.listener = record, listener
         self.work_dir, self.checkpoints, self.signals = work_dir, checkpoints, signals
         self.seeds = jnp.asarray(config.seeds)
         if config.mode == "stream":
@@ -302,6 +305,8 @@ class _Run:
             for name, value in scores.items()
         }
         workdir.append_metrics(self.work_dir, record | finite)
+        if self.listener:
+            self.listener(record | finite)
 
     def _save(self, progress: Progress, step: int, began: float) -> None:
         wall = np.asarray(time.perf_counter() - began)

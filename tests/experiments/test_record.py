@@ -17,7 +17,7 @@ def runs(monkeypatch):
     """(configuration, command) of every call of `rilm_jax.training.run`, which ends there."""
     calls = []
 
-    def run(run, workdir, *, data_dir, download, record):
+    def run(run, workdir, *, data_dir, download, record, listener):
         calls.append((run, record["command"]))
         raise KeyboardInterrupt
 

@@ -23,9 +23,9 @@ def runs(monkeypatch):
     """The calls of `rilm_jax.training.run`, which trains nothing here."""
     calls = []
 
-    def run(run, workdir, *, data_dir=None, download=False, record=None):
+    def run(run, workdir, *, data_dir=None, download=False, record=None, listener=None):
         calls.append(types.SimpleNamespace(run=run, workdir=workdir, data_dir=data_dir))
-        calls[-1].download, calls[-1].record = download, record
+        calls[-1].download, calls[-1].record, calls[-1].listener = download, record, listener
         score = {"per_seed": [30.0, 31.0], "mean": 30.5, "std": 0.71}
         return {
             "params": {"total": 289_025},
@@ -52,6 +52,15 @@ def test_without_arguments_both_rilms_train_on_the_embedded_corpus(launch, runs)
     for printed in ("unigram", "110.60", "hyprilm", "flatrilm", "289,025", "30.50 +- 0.71"):
         assert printed in finished.out
     assert max(map(len, finished.out.splitlines())) <= 80
+
+
+def test_tensorboard_events_are_written_on_request(launch, runs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=None))
+    launch("train", PYDOC)
+    launch("train", PYDOC, "--tensorboard")
+    assert runs[0].listener is None and callable(runs[1].listener)
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    assert "pip install -e '.[tensorboard]'" in launch("train", PYDOC, "--tensorboard").err
 
 
 def test_overrides_reach_both_runs_of_the_main_job(launch, runs):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import jax
@@ -19,7 +20,7 @@ import pytest
 from rilm_jax import ModelConfig, RunConfig, build, checkpoint, data
 from rilm_jax.errors import InputError
 from rilm_jax.metrics import perplexity
-from rilm_jax.training import Evaluator, Interrupted, loop, make_chunk, optimizer, run
+from rilm_jax.training import Evaluator, Interrupted, events, loop, make_chunk, optimizer, run
 from rilm_jax.training import state as states
 from rilm_jax.training.step import on_device
 
@@ -556,3 +557,38 @@ def test_it_memorises_a_short_text(tmp_path, corpus, tiny, manifold):
     assert info.nll[0, 0] / info.weight[0, 0] < 0.1
     evaluator = Evaluator(model, text, config)
     assert perplexity(evaluator.nll(state.params)[0], evaluator.targets).all < math.exp(0.1)
+
+
+# ---------------------------------------------------------------------------- who listens
+
+
+def test_a_listener_hears_each_evaluation_as_it_is_written(tmp_path, corpus, tiny):
+    heard = []
+    run(tiny(seeds=(11,), num_epochs=2), tmp_path, corpus=corpus, listener=heard.append)
+    assert heard == metrics_of(tmp_path)
+
+
+def test_tensorboard_gets_a_scalar_a_split_and_seed(tmp_path, monkeypatch):
+    written = []
+
+    class Writer:
+        def __init__(self, folder):
+            assert folder == str(tmp_path / "events")
+
+        def add_scalar(self, *scalar):
+            written.append(scalar)
+
+        def flush(self): ...
+
+    monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=Writer))
+    listener = events.tensorboard(tmp_path)
+    evaluation = {"seeds": [42, 43], "split": "valid", "step": 6, "ppl": [3.0, None]}
+    listener(evaluation | {"ppl_non_unk": [4.0, 5.0]})
+    assert written == [
+        ("valid/ppl/42", 3.0, 6),
+        ("valid/ppl_non_unk/42", 4.0, 6),
+        ("valid/ppl_non_unk/43", 5.0, 6),
+    ]
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(InputError, match="need tensorboardX; install it"):
+        events.tensorboard(tmp_path)
