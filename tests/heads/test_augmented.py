@@ -22,6 +22,13 @@ CASES = [
 ]
 
 
+@pytest.fixture
+def float64():
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """8 states a block, so that 33 make five blocks, the last of them not full."""
@@ -82,32 +89,29 @@ def test_value_and_gradients_are_those_of_the_formula(backbone, head, manifold, 
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * max(1e-3, np.abs(b).max()))
 
 
-def test_gradients_are_those_of_finite_differences():
+def test_gradients_are_those_of_finite_differences(float64):
     """In float64, along random directions."""
-    with jax.enable_x64(True):
-        for case in (CASES[1], CASES[4]):
-            model, params, states, targets, weights = problem(
-                *case, dtype="float64", bias=True, k=0
+    for case in (CASES[1], CASES[4]):
+        model, params, states, targets, weights = problem(*case, dtype="float64", bias=True, k=0)
+        how = Augmentation(3.0, TEMPERATURE, True, 0.7)
+
+        @jax.jit
+        def loss(params, model=model, states=states, targets=targets, weights=weights, how=how):
+            return model.loss(params, states(params), targets, weights, augmentation=how)[0]
+
+        gradient = jax.jit(jax.grad(loss))(params)
+        for seed in range(3):
+            keys = iter(jax.random.split(jax.random.key(seed), 40))
+            along = jax.tree.map(lambda x: jax.random.normal(next(keys), x.shape), params)  # noqa: B023
+            ahead, behind = (
+                loss(jax.tree.map(lambda x, d, h=h: x + h * d, params, along))
+                for h in (1e-6, -1e-6)
             )
-            how = Augmentation(3.0, TEMPERATURE, True, 0.7)
-
-            @jax.jit
-            def loss(params, model=model, states=states, targets=targets, weights=weights, how=how):
-                return model.loss(params, states(params), targets, weights, augmentation=how)[0]
-
-            gradient = jax.jit(jax.grad(loss))(params)
-            for seed in range(3):
-                keys = iter(jax.random.split(jax.random.key(seed), 40))
-                along = jax.tree.map(lambda x: jax.random.normal(next(keys), x.shape), params)  # noqa: B023
-                ahead, behind = (
-                    loss(jax.tree.map(lambda x, d, h=h: x + h * d, params, along))
-                    for h in (1e-6, -1e-6)
-                )
-                slope = sum(
-                    jnp.vdot(g, d)
-                    for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(along), strict=True)
-                )
-                np.testing.assert_allclose((ahead - behind) / 2e-6, slope, rtol=2e-6)
+            slope = sum(
+                jnp.vdot(g, d)
+                for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(along), strict=True)
+            )
+            np.testing.assert_allclose((ahead - behind) / 2e-6, slope, rtol=2e-6)
 
 
 def test_the_sums_are_those_of_the_plain_loss():
@@ -136,12 +140,11 @@ def test_where_states_are_the_target_words_the_divergence_is_zero():
     assert further > 1e-4
 
 
-def test_a_hot_divergence_is_half_the_squared_difference_of_centred_scores():
+def test_a_hot_divergence_is_half_the_squared_difference_of_centred_scores(float64):
     """KL(softmax(a / T) || softmax(b / T)) T^2 V -> |a - b - mean|^2 / 2 for a large T."""
     a, b = np.random.default_rng(0).normal(size=(2, 7, V))
     temperature = 300.0
-    with jax.enable_x64(True):
-        found = np.asarray(augmented.divergence(jnp.asarray(a), jnp.asarray(b), temperature))
+    found = np.asarray(augmented.divergence(jnp.asarray(a), jnp.asarray(b), temperature))
     centred = (a - b) - (a - b).mean(axis=-1, keepdims=True)
     wanted = 0.5 * np.sum(centred**2, axis=-1)
     np.testing.assert_allclose(found * temperature**2 * V, wanted, rtol=2e-2)
