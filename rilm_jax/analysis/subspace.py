@@ -61,7 +61,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     betas, distances = [r["beta"] for r in rows], [r["distance"] for r in rows]
     axes.plot(betas, distances, "o-", color="#0072b2", label="measured")
     axes.plot([0, 1], [1, 0.06], "x", color="#d55e00", label="ends, as published")
-    axes.set(xlabel=r"share $\beta$ of the augmented loss", ylabel="distance of W and L")
+    axes.set(xlabel="share β of the augmented loss", ylabel="distance of W and L")
     axes.set_ylim(0, 1.05)
     axes.legend(frameon=False)
     figure.savefig(path, dpi=150)
