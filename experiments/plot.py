@@ -43,7 +43,6 @@ def main() -> None:
 
 
 def _of_record(folder: Path, out: Path) -> list[Path]:
-    from rilm_jax import config, sizes
     from rilm_jax.analysis import curves, figures
 
     written = []
@@ -58,27 +57,16 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
         }
         if not here:
             continue
-        best = sorted(here, key=lambda path: here[path]["best_valid_ppl"]["mean"])
-        floor = here[best[0]]["floor"]["kn5"]
+        best = dict(sorted(here.items(), key=lambda found: found[1]["best_valid_ppl"]["mean"]))
+        floor = next(iter(best.values()))["floor"]["kn5"]
         title = f"{corpus}, 2000 words"
-        drawn = {_label(p.stem): c for p in best if (c := results.curve(p))}
+        drawn = {_label(path.stem): curve for path in best if (curve := results.curve(path))}
         if drawn:
             drawn = dict(list(drawn.items())[:_MOST_CURVES])
             made = curves.learning_curves(drawn, floor=floor, title=title)
             written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
-        points = []
-        for path in best:
-            run = config.from_flat(here[path]["config"])
-            tokens = here[path]["steps"] * run.batch_size * run.window
-            points.append(
-                {
-                    "label": _label(path.stem),
-                    "ppl": here[path]["best_valid_ppl"]["mean"],
-                    "params": here[path]["params"]["total"],
-                    "multiplications": 3 * sizes.multiplications(run.model) * tokens,
-                }
-            )
-        made = curves.frontier(points, floor=floor, title=title)
+        labelled = {_label(path.stem): run for path, run in best.items()}
+        made = curves.frontier(labelled, floor=floor, title=title)
         written.append(figures.save(made, out / f"frontier-{corpus}.{_FORMAT.value}"))
     if not written:
         raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
@@ -94,16 +82,9 @@ def _of_models(out: Path) -> list[Path]:
     from rilm_jax import trained
     from rilm_jax.analysis import figures, geometry, top_k_words
 
-    runs = {
-        _label(Path(workdir).name): trained.load_seed(
-            workdir, seed=_SEED.value, data_dir=_DATA_DIR.value
-        )
-        for workdir in _WORKDIR.value
-    }
+    found = trained.load_alike(_WORKDIR.value, seed=_SEED.value, data_dir=_DATA_DIR.value)
+    runs = {_label(name): run for name, run in found.items()}
     first = next(iter(runs.values()))
-    for name, run in runs.items():
-        if run.corpus.vocab != first.corpus.vocab:
-            raise InputError(f"{name} has other words than {next(iter(runs))}; draw like runs.")
     vocab = first.corpus.vocab
     if _PROMPT.value is None:
         ids = geometry.first_prefix(first.corpus.valid, vocab, _LENGTH.value)

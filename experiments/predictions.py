@@ -30,14 +30,8 @@ def main() -> None:
     from rilm_jax import trained
     from rilm_jax.analysis import shares, top_k_words
 
-    runs = {
-        Path(workdir).name: trained.load_seed(workdir, data_dir=_DATA_DIR.value)
-        for workdir in _WORKDIR.value
-    }
+    runs = trained.load_alike(_WORKDIR.value, data_dir=_DATA_DIR.value)
     first = next(iter(runs.values()))
-    for name, run in runs.items():
-        if run.corpus.vocab != first.corpus.vocab:
-            raise InputError(f"{name} has other words than {next(iter(runs))}; compare like runs.")
     ids, vocab = first.corpus.valid, first.corpus.vocab
 
     rows = []

@@ -39,7 +39,7 @@ def main() -> None:
 
     import jax
 
-    from rilm_jax import checkpoint, data, training
+    from rilm_jax import build, checkpoint, data, training
     from rilm_jax.analysis import subspace
     from rilm_jax.training import summary
 
@@ -56,12 +56,15 @@ def main() -> None:
         workdir = Path(_WORKDIR.value) / f"beta={beta:g}"
         done = training.run(run, workdir, corpus=excerpt)
         model_config, params = checkpoint.load(workdir, "last", seed=_SEED)
-        words = subspace.unit_rows(params["embed"]["table"])
+        model = build(model_config)
+        words = model.prepare(params).table.tangents  # of length 1, as the model reads them
+        evaluator = training.Evaluator(model, excerpt.train, run)
+        on_train = evaluator.report(jax.tree.map(lambda x: x[None], params))
         rows.append(
             {
                 "beta": beta,
                 "distance": subspace.subspace_distance(params["head"]["W"], words),
-                "train_ppl": _train_perplexity(model_config, params, excerpt, run),
+                "train_ppl": on_train["ppl"][0],
                 "steps": done["steps"],
             }
         )
@@ -101,16 +104,6 @@ def _run(text: Path, vocab_size: int, beta: float) -> config.RunConfig:
         f"num_epochs={_EPOCHS.value},seeds={_SEED}"
     )
     return config.from_flat(recipes.recipe("text", string))
-
-
-def _train_perplexity(model_config, params, corpus, run) -> float:
-    """Of the words it was trained on, by the run's own windows."""
-    import jax
-
-    from rilm_jax import build, training
-
-    evaluator = training.Evaluator(build(model_config), corpus.train, run)
-    return evaluator.report(jax.tree.map(lambda x: x[None], params))["ppl"][0]
 
 
 if __name__ == "__main__":

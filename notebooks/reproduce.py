@@ -54,7 +54,7 @@ import jax
 from IPython.display import Markdown, display
 
 import rilm_jax
-from rilm_jax import commandline, config, recipes, results, sizes, training
+from rilm_jax import commandline, config, recipes, results, training
 from rilm_jax.analysis import curves
 from rilm_jax.errors import InputError
 
@@ -81,19 +81,7 @@ drawn = {path.stem: results.curve(path) for path in list(here)[:6]}
 curves.learning_curves(drawn, floor=floor, title=CORPUS)
 
 # %%
-points = []
-for path, run in here.items():
-    cost = 3 * sizes.multiplications(config.from_flat(run["config"]).model)
-    tokens = run["steps"] * run["config"]["batch_size"] * run["config"]["window"]
-    points.append(
-        {
-            "label": path.stem,
-            "ppl": run["best_valid_ppl"]["mean"],
-            "params": run["params"]["total"],
-            "multiplications": cost * tokens,
-        }
-    )
-curves.frontier(points, floor=floor, title=CORPUS)
+curves.frontier({path.stem: run for path, run in here.items()}, floor=floor, title=CORPUS)
 
 # %% [markdown]
 # ## One row again

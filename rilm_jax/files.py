@@ -1,7 +1,9 @@
 """Files that are whole or not there: what a crash, a full disk or Ctrl-C must not leave in half."""
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ def write(path: Path, content: bytes) -> None:
       InputError: it cannot be written; what was there stays.
     """
     half = path.with_name(path.name + ".part")
-    try:
+    with _refused(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             half.write_bytes(content)
@@ -23,11 +25,18 @@ def write(path: Path, content: bytes) -> None:
         except BaseException:
             half.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}); make room or make it writable, and "
-            "start the same command again."
-        ) from error
+
+
+def append_line(path: Path, line: str) -> None:
+    """One line more at the end of a file, on the disk before this returns.
+
+    Raises:
+      InputError: it cannot be written.
+    """
+    with _refused(path), open(path, "a") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -38,3 +47,14 @@ def write_json(path: Path, content: Any) -> None:
       ValueError: a number in it is not finite.
     """
     write(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+@contextlib.contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); make room or make it writable, and "
+            "start the same command again."
+        ) from error

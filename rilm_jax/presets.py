@@ -68,7 +68,7 @@ _TUNED: tuple[Rule, ...] = (
     ({"model": RILMS}, {"k": 8}),
     ({"model": BASELINES, "head": "tied"}, {"bias": True}),
     ({"model": "rhn"}, {"num_layers": 10}),
-    ({"model": "lstm"}, {"learning_rate": 8e-3}),  # 8 perplexities better than 2e-3
+    ({"model": "lstm"}, {"learning_rate": 8e-3}),  # from trials that left no record
     ({"head": "geodesic"}, {"tau": 1.0}),  # on the baselines: a guess, not measured
     ({"model": "hyprilm", "head": "geodesic"}, {"tau": 0.1}),
     ({"model": "flatrilm", "head": "geodesic"}, {"tau": 0.3}),

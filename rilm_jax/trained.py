@@ -1,6 +1,7 @@
 """A run that has been trained, opened for use: its model, parameters, vocabulary and tokeniser."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +71,25 @@ def load_seed(
     if seed is None:
         seed = checkpoint.read_config(Path(workdir)).seeds[0]
     return load(workdir, which, seed=seed, data_dir=data_dir)
+
+
+def load_alike(
+    workdirs: Sequence[str | Path],
+    *,
+    seed: int | None = None,
+    data_dir: str | Path | None = None,
+) -> dict[str, Trained]:
+    """`load_seed` of several runs, by their folders' names, to be looked at side by side.
+
+    Raises:
+      InputError: what `load` raises, or a run whose vocabulary is another than the first one's.
+    """
+    runs = {Path(w).name: load_seed(w, seed=seed, data_dir=data_dir) for w in workdirs}
+    first = next(iter(runs))
+    for name, run in runs.items():
+        if run.corpus.vocab != runs[first].corpus.vocab:
+            raise InputError(f"{name} has other words than {first}; choose runs of one vocabulary.")
+    return runs
 
 
 def encode(corpus: str, vocab: Vocabulary, prompt: str) -> tuple[np.ndarray, list[str]]:

@@ -28,3 +28,12 @@ def test_what_was_there_stays_where_nothing_can_be_written(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(InputError, match="cannot be written"):
         files.write(path / "below a file", b"")
+
+
+def test_a_line_is_added_behind_the_others_or_refused(tmp_path):
+    path = tmp_path / "lines"
+    files.append_line(path, "one")
+    files.append_line(path, "two")
+    assert path.read_text() == "one\ntwo\n"
+    with pytest.raises(InputError, match=r"cannot be written \(Is a directory\)"):
+        files.append_line(tmp_path, "three")

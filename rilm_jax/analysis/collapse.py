@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from rilm_jax import markdown
+from rilm_jax.analysis import figures
 from rilm_jax.embedding import Points
 from rilm_jax.errors import InputError
 from rilm_jax.model import LanguageModel, Params
 
-COLOURS = {"mobius": "#0072B2", "projected": "#E69F00", "naive": "#CC79A7"}
+COLOURS = {"mobius": figures.BLUE, "projected": figures.ORANGE, "naive": figures.PINK}
 
 
 def norms_by_step(
@@ -60,11 +61,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """|h| by step, a panel for each initialisation and guard; dashed after training."""
-    from matplotlib.figure import Figure
-
     panels = sorted({(row["init"], row["guard"]) for row in rows})
-    figure = Figure(figsize=(4 * len(panels), 3.2), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    figure = figures.new(4 * len(panels), 3.2)
+    axes = figures.axes(figure, len(panels), sharey=True)
     for axis, panel in zip(axes, panels, strict=True):
         for row in rows:
             if (row["init"], row["guard"]) != panel:
@@ -74,10 +73,10 @@ def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
                 means = row[when]["mean"]
                 label = row["recurrence"] + (" after an epoch" if when == "trained" else "")
                 axis.plot(range(1, len(means) + 1), means, style, color=colour, label=label)
-        axis.axhline(1, color="0.5", linewidth=0.8)
+        axis.axhline(1, color=figures.GREY, linewidth=0.8)
         axis.set(
             title=f"init {panel[0]}, artanh by {panel[1]}", xlabel="words read", ylim=(0, 1.05)
         )
     axes[0].set_ylabel("mean of sqrt(c) |h|  (boundary at 1)")
     axes[-1].legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+    figures.save(figure, path)

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from rilm_jax import sizes
 from rilm_jax.analysis import figures
+from rilm_jax.config import from_flat
 from rilm_jax.errors import InputError
 
 
@@ -51,21 +53,22 @@ def learning_curves(
     return figure
 
 
-def frontier(points: Sequence[Mapping[str, Any]], *, floor: float | None, title: str = "") -> Any:
-    """Perplexity against parameters and against the multiplications of training.
+def frontier(runs: Mapping[str, Mapping[str, Any]], *, floor: float | None, title: str = "") -> Any:
+    """Perplexity against parameters and against the multiplications of one seed's training.
 
     Args:
-      points: one a run, with `label`, `ppl`, `params` and `multiplications` (of one seed).
+      runs: summaries of finished runs, by label.
       floor: perplexity of the 5-gram, as a line.
       title: of the picture.
 
     Raises:
-      InputError: no point.
+      InputError: no run.
     """
-    if not points:
+    if not runs:
         raise InputError("no finished run of this corpus is on record; collect one first.")
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
+    points = [_point(label, run) for label, run in runs.items()]
     rows = -(-len(points) // 2)
     figure = figures.new(8.0, 3.6 + 0.22 * rows)
     left, right = figures.axes(figure, 2, sharey=True)
@@ -95,6 +98,17 @@ def frontier(points: Sequence[Mapping[str, Any]], *, floor: float | None, title:
         handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small"
     )
     return figure
+
+
+def _point(label: str, run: Mapping[str, Any]) -> dict[str, Any]:
+    config = from_flat(run["config"])
+    tokens = run["steps"] * config.batch_size * config.window
+    return {
+        "label": label,
+        "ppl": run["best_valid_ppl"]["mean"],
+        "params": run["params"]["total"],
+        "multiplications": 3 * sizes.multiplications(config.model) * tokens,
+    }
 
 
 def _plain_numbers(axis: Any) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rilm_jax import markdown
+from rilm_jax.analysis import figures
 from rilm_jax.errors import InputError
 
 
@@ -40,12 +41,6 @@ def subspace_distance(x: ArrayLike, y: ArrayLike) -> float:
     return float(np.linalg.norm(v - u @ (u.T @ v)) / np.sqrt(x.shape[1]))
 
 
-def unit_rows(x: ArrayLike) -> np.ndarray:
-    """Each row divided by its length: what a model with `unit_words` reads."""
-    x = np.asarray(x, np.float64)
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows of a subspace record as Markdown."""
     cells = [[f"{r['beta']:g}", f"{r['distance']:.3f}", f"{r['train_ppl']:.1f}"] for r in rows]
@@ -54,17 +49,14 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     """Distance against beta, with the value that the paper gives at each end."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
-    axes = figure.subplots()
+    figure = figures.new()
+    (axis,) = figures.axes(figure)
     betas, distances = [r["beta"] for r in rows], [r["distance"] for r in rows]
-    axes.plot(betas, distances, "o-", color="#0072b2", label="measured")
-    axes.plot([0, 1], [1, 0.06], "x", color="#d55e00", label="ends, as published")
-    axes.set(xlabel="share β of the augmented loss", ylabel="distance of W and L")
-    axes.set_ylim(0, 1.05)
-    axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
+    axis.plot(betas, distances, "o-", color=figures.BLUE, label="measured")
+    axis.plot([0, 1], [1, 0.06], "x", color=figures.RED, label="ends, as published")
+    axis.set(xlabel="share β of the augmented loss", ylabel="distance of W and L", ylim=(0, 1.05))
+    axis.legend(frameon=False)
+    figures.save(figure, path)
 
 
 def _basis(x: np.ndarray, name: str) -> np.ndarray:

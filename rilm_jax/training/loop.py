@@ -322,10 +322,10 @@ class _Run:
     def _sum_up(self, progress: Progress, began: float) -> dict[str, Any]:
         config, best = self.config, progress.best
         usable = np.asarray(progress.state.alive) & (best.epoch > 0)
+        steps = int(progress.state.step)
         test = {name: [None] * len(config.seeds) for name in ("ppl", "ppl_non_unk")}
         if config.test:
             test = Evaluator(self.model, self.corpus.test, config).report(best.params)
-            steps = int(progress.state.step)
             self._record(steps, -(-steps // self.steps_per_epoch), "test", test)
         final = self.valid.report(progress.state.params)
 
@@ -337,7 +337,7 @@ class _Run:
         floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
         results = {
             "params": sizes.count(jax.tree.map(lambda x: x[0], progress.state.params)),
-            "steps": int(progress.state.step),
+            "steps": steps,
             "final_valid_ppl": over_seeds(final["ppl"]),
             "best_valid_ppl": over_seeds(best.ppl),
             "best_valid_ppl_non_unk": over_seeds(best.ppl_non_unk),

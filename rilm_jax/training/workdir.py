@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from rilm_jax import checkpoint
 from rilm_jax.config import RunConfig, to_flat
 from rilm_jax.errors import InputError
-from rilm_jax.files import write, write_json
+from rilm_jax.files import append_line, write, write_json
 
 try:
     import fcntl
@@ -86,16 +85,7 @@ def read_summary(workdir: Path) -> dict[str, Any] | None:
 
 def append_metrics(workdir: Path, record: dict[str, Any]) -> None:
     """One line more in metrics.jsonl, on the disk before this returns."""
-    try:
-        with open(workdir / "metrics.jsonl", "a") as file:
-            file.write(json.dumps(record, allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(
-            f"{workdir / 'metrics.jsonl'} cannot be written ({error.strerror}); make room and "
-            "start the same command again."
-        ) from error
+    append_line(workdir / "metrics.jsonl", json.dumps(record, allow_nan=False))
 
 
 def forget_metrics_after(workdir: Path, step: int) -> None:

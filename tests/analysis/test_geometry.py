@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rilm_jax import ModelConfig, build
+from rilm_jax import ModelConfig, build, config
 from rilm_jax.analysis import curves, geometry
 from rilm_jax.data import Vocabulary
 from rilm_jax.errors import InputError
@@ -65,12 +65,20 @@ def test_curves_show_the_mean_the_band_and_the_floor():
 
 
 def test_a_frontier_has_a_mark_for_each_run_on_both_sides():
-    points = [
-        {"label": str(i), "ppl": 30.0 + i, "params": 10.0**i, "multiplications": 7.0}
+    flat = config.to_flat(config.from_flat({"dim": 4, "vocab_size": 50, "head": "tied"}))
+    runs = {
+        str(i): {
+            "config": flat,
+            "steps": i,
+            "best_valid_ppl": {"mean": 30.0 + i},
+            "params": {"total": 10**i},
+        }
         for i in (5, 6)
-    ]
-    left, right = curves.frontier(points, floor=36.0).axes
+    }
+    left, right = curves.frontier(runs, floor=36.0).axes
     assert [line.get_xdata()[0] for line in left.lines[:2]] == [1e5, 1e6]
     assert [line.get_ydata()[0] for line in right.lines[:2]] == [35.0, 36.0]
+    # 50 x 4 words, two 4 x 4 halves, bias and root; three times, for 128 windows of 64 a step.
+    assert right.lines[0].get_xdata()[0] == 3 * (200 + 32 + 4 + 4) * 5 * 128 * 64
     with pytest.raises(InputError, match="collect one first"):
-        curves.frontier([], floor=None)
+        curves.frontier({}, floor=None)
