@@ -1,6 +1,7 @@
 """summary.json: what a run has come to, and under which circumstances."""
 
 import importlib.metadata
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -31,16 +32,26 @@ def statistics(per_seed: Sequence[float | None]) -> dict[str, Any]:
 
 
 def circumstances() -> dict[str, Any]:
-    """Device, versions and commit."""
+    """Device, versions and commit; of a CPU also how many cores the process may use."""
     packages = ("rilm_jax", "jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
     versions = {name: importlib.metadata.version(name) for name in packages}
     versions["python"] = platform.python_version()
-    device = jax.devices()[0]
     return {
-        "device": f"{device.platform}: {device.device_kind}",
+        "device": _device(),
         "versions": versions,
         "commit": _commit(),
     }
+
+
+def _device() -> str:
+    device = jax.devices()[0]
+    name = f"{device.platform}: {device.device_kind}"
+    if device.platform != "cpu":
+        return name
+    # A rate on one pinned core is not to be read beside one that had the whole machine.
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    return f"{name}, {cores} core{'' if cores == 1 else 's'}"
 
 
 def _commit(root: Path = ROOT) -> str | None:

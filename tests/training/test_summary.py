@@ -1,7 +1,9 @@
 """What a summary says of its seeds and of its code."""
 
+import os
 import subprocess
 
+import jax
 import pytest
 
 from rilm_jax import RunConfig
@@ -42,3 +44,11 @@ def test_the_commit_is_that_of_the_code(checkout):
 
 def test_a_package_inside_another_checkout_has_no_commit(checkout):
     assert summary._commit(checkout / "other") is None
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices have no cores to name")
+def test_a_rate_on_a_cpu_says_how_many_cores_it_had(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert summary.circumstances()["device"] == "cpu: cpu, 1 core"
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    assert summary.circumstances()["device"] == "cpu: cpu, 2 cores"
