@@ -45,9 +45,9 @@ class Estimator:
     def __init__(self, summaries: Iterable[Mapping[str, Any]], data_dir: str | None = None):
         self._data_dir, self._words = data_dir, {}
         self._rates: dict[str, list[float]] = {}
-        device = summary.circumstances()["device"]
+        device = _kind(summary.circumstances())
         for found in summaries:
-            if found.get("device") != device:
+            if _kind(found) != device:
                 continue
             try:
                 run = config.from_flat(found["config"])
@@ -70,6 +70,11 @@ class Estimator:
             r for rs in self._rates.values() for r in rs
         ]
         return statistics.median(rates) * self.amount(run) if rates else None
+
+
+def _kind(found: Mapping[str, Any]) -> str:
+    """Of device: a CPU by any number of cores, as the steps of a recurrence leave most idle."""
+    return str(found.get("device")).partition(",")[0]
 
 
 def words(seconds: float | None) -> str:

@@ -9,7 +9,8 @@ Equal is what is tried, not what a model may weigh: at 2000 words the RiLMs have
 
 What varies is the rate, and then one thing at a time beside the rate's best guess: truncation,
 dropout, clipping, batch size and temperature, where a model has them. A model without one of these
-gets more rates in its place. `experiments/results/tune/TRIALS.md` shows what came out.
+gets more rates in its place. All start from `preset=start`, which does not change with what is
+found, and the winners are `preset=tuned`; `experiments/results/tune/TRIALS.md` shows what came out.
 """
 
 from typing import NamedTuple
@@ -85,9 +86,10 @@ def strings(corpus: str) -> list[str]:
 
 def string(corpus: str, model: str, group: Group) -> str:
     """A group as one configuration string, its rates as lanes."""
-    tau = recipes.recipe(corpus, model).get("tau", 1.0)
+    start = f"{model},preset=start"
+    tau = recipes.recipe(corpus, start).get("tau", 1.0)
     changes = group.changes.format(tau_low=f"{tau / 2:g}", tau_high=f"{tau * 2:g}")
     lanes = "+".join(str(SEED) for _ in group.factors)
     factors = "+".join(f"{factor:g}" for factor in group.factors)
     fixed = f"num_epochs={NUM_EPOCHS},test=False,seeds={lanes},rate_factors={factors}"
-    return ",".join(filter(None, (model, changes, fixed)))
+    return ",".join(filter(None, (start, changes, fixed)))

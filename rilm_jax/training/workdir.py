@@ -17,7 +17,8 @@ except ImportError:  # Windows: nothing guards against a second process there
     fcntl = None
 
 LEFT_BY_A_KILL = (".lock", "config.json.part")  # before there is a config.json
-FREE_TO_DIFFER = ("chunk_steps",)  # changes where a run can stop, not what it computes
+# Where a run can stop, and what its recipe is called, do not change what it computes.
+FREE_TO_DIFFER = ("chunk_steps", "preset")
 
 
 @contextlib.contextmanager

@@ -66,9 +66,10 @@ def test_a_row_is_quoted_for_the_shell():
 def test_a_search_that_stops_early_has_tried_every_model_alike():
     models = list(tuning.GROUPS)
     first_round = tuning.strings("wikitext2")[: len(models)]
-    assert [s.startswith(f"{m},num_epochs=") for m, s in zip(models, first_round, strict=True)] == (
-        [True] * len(models)
-    )
+    assert [
+        s.startswith(f"{m},preset=start,num_epochs=")
+        for m, s in zip(models, first_round, strict=True)
+    ] == ([True] * len(models))
     assert len(tuning.strings("wikitext2")) == sum(map(len, tuning.GROUPS.values()))
 
 
@@ -167,8 +168,9 @@ def test_more_seeds_cover_fewer_and_a_name_decides_nothing():
     two = config.from_flat(recipes.recipe("pydoc", "hyprilm,seeds=42+43"))
     five = config.from_flat(recipes.recipe("pydoc", "hyprilm,preset=tuned"))
     assert runner.includes(five, two) and not runner.includes(two, five)
-    for name in workdir.FREE_TO_DIFFER:
-        assert runner.includes(dataclasses.replace(five, **{name: 3}), five)
+    free = {"chunk_steps": 3, "preset": "start"}
+    assert set(free) == set(workdir.FREE_TO_DIFFER)
+    assert runner.includes(dataclasses.replace(five, **free), five)
     assert not runner.includes(dataclasses.replace(five, clip_norm=0.5), five)
     lanes = dataclasses.replace(two, seeds=(42, 42), rate_factors=(0.5, 1.0))
     assert runner.includes(lanes, lanes) and not runner.includes(lanes, two)
@@ -188,7 +190,8 @@ def test_time_is_told_from_runs_of_the_same_device_and_backbone():
     known.append(as_summary(fast, 1e6) | {"device": "another"})
     elsewhere = as_summary(fast, 1e6)  # a backbone that is registered there only
     known.append(elsewhere | {"config": elsewhere["config"] | {"backbone": "gru"}})
-    known += [{"device": known[0]["device"]}, as_summary(fast, 1e6, steps=0), {}]
+    known[0]["device"] += ", 99 cores"  # whose number is passed over
+    known += [{"device": known[1]["device"]}, as_summary(fast, 1e6, steps=0), {}]
     estimator = estimate.Estimator(known)
     assert estimator.seconds(fast) == pytest.approx(10)
     assert estimator.seconds(slow) == pytest.approx(40)
