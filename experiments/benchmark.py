@@ -1,4 +1,4 @@
-"""Measures this library: steps, generation, seeds, scaling, and the same models in PyTorch.
+"""Measures steps, seeds, generation, scaling, and the same models in PyTorch.
 
 Each suite takes a few minutes on two cores and wants them to itself:
   python experiments/benchmark.py --suite=cpu
@@ -6,7 +6,8 @@ Each suite takes a few minutes on two cores and wants them to itself:
   python experiments/benchmark.py --suite=peers    (needs the `bench` extra)
   python experiments/benchmark.py --suite=gpu      (one GPU, and WikiText-2)
 
-The tables of a suite measured before; a try at tiny sizes, which leaves no record:
+The tables of a suite measured before; a try at tiny sizes, which leaves no
+record:
   python experiments/benchmark.py --suite=cpu --show
   python experiments/benchmark.py --suite=cpu --quick
 

@@ -1,12 +1,14 @@
-"""Measures which recurrences on the ball run to its boundary, and what that costs.
+"""Measures which recurrences run to the boundary of the ball, and the cost.
 
-Each of mobius, projected and naive, under both initialisations and both artanh guards, is trained
-for one epoch by the paper's recipe; |h| after 1 .. 8 words is measured before and after. Writes
-CORPUS.json, CORPUS.md and CORPUS.png into experiments/results/collapse:
+Each of mobius, projected and naive, under both initialisations and both artanh
+guards, is trained for one epoch by the paper's recipe; |h| after 1 .. 8 words
+is measured before and after. Writes CORPUS.json, CORPUS.md and CORPUS.png into
+experiments/results/collapse:
   python experiments/collapse.py
   python experiments/collapse.py --corpus=ptb --workdir=runs/collapse-ptb
 
-A run that was stopped goes on with the same command; rows that are done are not run again.
+A run that was stopped goes on with the same command; rows that are done are not
+run again.
 """
 
 import shlex

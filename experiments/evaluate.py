@@ -7,7 +7,7 @@ Another split, with the parameters of the last step:
   python experiments/evaluate.py --workdir=runs/quickstart/hyprilm \\
       --split=valid --which=last
 
-Your own text, read from its first word to its last with the state carried along:
+Your own text, read from first word to last with the state carried along:
   python experiments/evaluate.py --workdir=runs/quickstart/hyprilm --text=FILE
 """
 

@@ -1,14 +1,15 @@
 """Draws the pictures: of the record, and of trained models.
 
-Learning curves, and perplexity against parameters and compute, from the runs on record:
+Learning curves, and perplexity against parameters and compute, from the runs on
+record:
   python experiments/plot.py
 
-A context's way along a prefix, how far out words and contexts lie, and the likeliest next words,
-of trained models side by side:
+A context's way along a prefix, how far out words and contexts lie, and the
+likeliest next words, of trained models side by side:
   python experiments/plot.py --workdir=runs/quickstart/hyprilm --workdir=runs/quickstart/flatrilm
 
-Pictures go to experiments/results/figures, or to --out. |h| step by step is drawn by collapse.py,
-the distance of W and L by subspace.py.
+Pictures go to experiments/results/figures, or to --out. |h| step by step is
+drawn by collapse.py, the distance of W and L by subspace.py.
 """
 
 from pathlib import Path

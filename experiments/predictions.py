@@ -1,11 +1,13 @@
-"""Shows what two or more trained models predict, side by side, and where their probability goes.
+"""Shows side by side what trained models predict, and how sure they are.
 
-The qualitative table of "Tying Word Vectors and Word Classifiers" (1611.01462, section 5.3): the
-likeliest next words after the same contexts of the validation text, and the mean probability of the
-target, of its neighbours in the embedding, of the twenty most frequent words, and of <unk>:
+The qualitative table of "Tying Word Vectors and Word Classifiers" (1611.01462,
+section 5.3): the likeliest next words after the same contexts of the validation
+text, and the mean probability of the target, of its neighbours in the
+embedding, of the twenty most frequent words, and of <unk>:
   python experiments/predictions.py --workdir=runs/ptb/VD --workdir=runs/ptb/REAL
 
-The models share a corpus and a vocabulary. With --out=FILE.md the page is written, too.
+The models share a corpus and a vocabulary. With --out=FILE.md the page is
+written, too.
 """
 
 from pathlib import Path

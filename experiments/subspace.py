@@ -1,15 +1,17 @@
-"""Measures how the augmented loss brings the output matrix W into the space of the embedding L.
+"""Measures how the augmented loss brings W into the space of the embedding L.
 
-A two-layer LSTM of 300 units with a linear head and word vectors of length 1 learns the first
-20,000 words of Penn Treebank under `beta J_aug T^2 |V| + (1 - beta) J`, T = 10, for several beta;
-then comes the distance between the spaces of W and L. This is the validation experiment of "Tying
-Word Vectors and Word Classifiers" (1611.01462, section 5.1), in which the distance falls from near
-1 at beta = 0 to 0.06 at beta = 1. Writes ptb.json, ptb.md and ptb.png into
+A two-layer LSTM of 300 units with a linear head and word vectors of length 1
+learns the first 20,000 words of Penn Treebank under `beta J_aug T^2 |V| + (1 -
+beta) J`, T = 10, for several beta; then comes the distance between the spaces
+of W and L. This is the validation experiment of "Tying Word Vectors and Word
+Classifiers" (1611.01462, section 5.1), in which the distance falls from near 1
+at beta = 0 to 0.06 at beta = 1. Writes ptb.json, ptb.md and ptb.png into
 experiments/results/subspace:
   python experiments/subspace.py
   python experiments/subspace.py --betas=0,0.5,1
 
-A run that was stopped goes on with the same command; rows that are done are not run again.
+A run that was stopped goes on with the same command; rows that are done are not
+run again.
 """
 
 import shlex

@@ -1,4 +1,4 @@
-"""Runs the rows of a suite one after the other, and takes each into the record when it is done.
+"""Runs the rows of a suite one by one, and takes each into the record.
 
 What is left of a suite, and how long it will take:
   python experiments/sweep.py --suite=controls --plan
@@ -11,9 +11,10 @@ The trials of equal tuning, and what they found:
   python experiments/sweep.py --suite=tune
   python experiments/table.py
 
-Summaries go to experiments/results, those of trials to its folder tune, and work directories to
-runs/, as those of train.py do. A row that would take more than two hours is left to gpu-all, which
-runs everything, trials too, the shortest rows first, or to tying-gpu, the Tying paper's tables.
+Summaries go to experiments/results, those of trials to its folder tune, and
+work directories to runs/, as those of train.py do. A row that would take more
+than two hours is left to gpu-all, which runs everything, trials too, the
+shortest rows first, or to tying-gpu, the Tying paper's tables.
 """
 
 import sys

@@ -3,10 +3,12 @@
 Bring experiments/results/RESULTS.md and the README's table up to date:
   python experiments/table.py
 
-Take a finished run's summary into the record first, as CORPUS/NAME.json (a trial: tune/CORPUS/...):
+Take a finished run's summary into the record first, as CORPUS/NAME.json (a
+trial: tune/CORPUS/...):
   python experiments/table.py --collect=runs/wikitext2/hyprilm
 
-Is A better than B? The difference seed by seed, with its 95 % interval (CORPUS/NAME of each):
+Is A better than B? The difference seed by seed, with its 95 % interval
+(CORPUS/NAME of each):
   python experiments/table.py --compare=ptb/hyprilm,preset=tuned,ptb/flatrilm,preset=tuned
 
 Leave with status 2 where a table is not what the summaries give:

@@ -97,9 +97,3 @@ def test_a_folder_that_is_no_run_is_refused(launch, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config.to_flat(config.RunConfig())))
     finished = launch("evaluate", f"--workdir={tmp_path}")
     assert finished.err == f"{tmp_path} holds no checkpoints; train there first.\n"
-
-
-def test_help_starts_with_examples(launch):
-    finished = launch("evaluate", "--help")
-    assert finished.status == 0
-    assert finished.out.index("python experiments/evaluate.py") < finished.out.index("flags:")

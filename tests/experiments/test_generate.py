@@ -125,9 +125,3 @@ def test_a_folder_that_is_no_run_is_refused(launch, tmp_path):
     finished = launch("generate", f"--workdir={tmp_path}", "--prompt=a")
     assert finished.status == commandline.BAD_INPUT
     assert finished.err == f"{tmp_path} is no work directory: it has no config.json.\n"
-
-
-def test_help_starts_with_examples(launch):
-    finished = launch("generate", "--help")
-    assert finished.status == 0
-    assert finished.out.index("python experiments/generate.py") < finished.out.index("flags:")

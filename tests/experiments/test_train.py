@@ -199,12 +199,8 @@ def test_list_names_everything_within_eighty_columns(launch, runs):
     assert not runs
 
 
-def test_help_starts_with_examples_and_succeeds(launch):
+def test_help_names_its_own_flags(launch):
     finished = launch("train", "--help")
-    assert finished.status == 0
-    assert finished.out.index("python experiments/train.py --config=") < finished.out.index(
-        "flags:"
-    )
     for flag in ("--config:", "--workdir:", "--data_dir:", "--[no]download:", "--[no]list:"):
         assert flag in finished.out
     assert str(ROOT / "experiments" / "configs") not in finished.out
