@@ -68,7 +68,8 @@ Perplexity: exp of the mean negative log-likelihood over the whole split, every 
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
 only the targets that are words of the vocabulary. *5-gram* is modified Kneser-Ney on the same split
 and vocabulary, the floor. *paper* is what the RiLM paper reports for that model on validation; how
-it counted is not known. *tokens/s* is training, all seeds together, on the device named.
+it counted is not known. *tokens/s* is training, all seeds together, in the fastest epoch, on the
+device and cores named.
 A row marked † has fewer than five finished seeds, and no claim in words rests on it."""
 
 

@@ -52,8 +52,9 @@ class Progress(NamedTuple):
       weight: [S] float64, the targets behind that sum.
       died: [S], the step at which a seed was frozen; -1 while it lives.
       died_norm: [S], its gradient's norm there.
-      seconds: spent in training steps, compilation left out.
+      seconds: spent in training steps in this epoch, compilation left out.
       tokens: trained on in that time, all seeds together.
+      rate: tokens a second of the fastest epoch, as others may have shared the machine.
       wall: seconds in all.
     """
 
@@ -65,6 +66,7 @@ class Progress(NamedTuple):
     died_norm: np.ndarray
     seconds: np.ndarray
     tokens: np.ndarray
+    rate: np.ndarray
     wall: np.ndarray
 
 
@@ -192,9 +194,8 @@ class _Run:
         own = jax.tree.map(jnp.copy, state.params)  # the state is donated to its first chunk
         worst = np.full(n, np.inf)
         best = Best(own, worst, worst, worst, np.zeros(n, int))
-        zero = np.zeros((), np.float64)
-        never = np.full(n, -1)
-        return Progress(state, best, np.zeros(n), np.zeros(n), never, np.zeros(n), zero, zero, zero)
+        zero, never, none = np.zeros((), np.float64), np.full(n, -1), np.zeros(n)
+        return Progress(state, best, none, none, never, none, zero, zero, zero, zero)
 
     def go(self) -> dict[str, Any]:
         progress = self.fresh()
@@ -234,8 +235,11 @@ class _Run:
         for split, scores in (("train", self._train_report(progress)), ("valid", report)):
             self._record(last_step, epoch + 1, split, scores)
         progress = self._keep_best(progress, report, epoch + 1)
-        zero = np.zeros(len(self.config.seeds))
-        progress = progress._replace(nll=zero, weight=zero)
+        none, zero = np.zeros(len(self.config.seeds)), np.zeros((), np.float64)
+        if progress.seconds:
+            rate = np.maximum(progress.rate, progress.tokens / progress.seconds)
+            progress = progress._replace(rate=rate)
+        progress = progress._replace(nll=none, weight=none, seconds=zero, tokens=zero)
         self._save(progress, last_step, began)
         return progress
 
@@ -355,9 +359,7 @@ class _Run:
             ],
             "corpus": dict(self.corpus.info),
             # None for a run so short that compilation cannot be told apart.
-            "tokens_per_second": float(progress.tokens / progress.seconds)
-            if progress.seconds
-            else None,
+            "tokens_per_second": float(progress.rate) or None,
             "wall_seconds": time.perf_counter() - began,
         }
         result = dict(self.record) | summary.build(config, results)
