@@ -12,6 +12,7 @@ Pictures go to experiments/results/figures, or to --out. |h| step by step is
 drawn by collapse.py, the distance of W and L by subspace.py.
 """
 
+import re
 from pathlib import Path
 
 from absl import flags
@@ -33,7 +34,7 @@ _RESULTS = flags.DEFINE_string(
 _OUT = flags.DEFINE_string("out", None, "folder of the pictures (default: RESULTS/figures)")
 _FORMAT = flags.DEFINE_enum("format", "png", ["png", "svg", "pdf"], "of the pictures")
 
-_MOST_CURVES = 6  # that can be told apart in one picture
+_MOST_CURVES = 7  # that can be told apart in one picture
 
 
 def main() -> None:
@@ -52,22 +53,21 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
         here = {
             path: run
             for path, run in runs.items()
-            if run["config"]["corpus"] == corpus
-            and run["config"]["vocab_size"] == 2000
-            and run["best_valid_ppl"]["mean"] is not None
+            if run["config"]["corpus"] == corpus and run["config"]["vocab_size"] == 2000
         }
-        if not here:
+        models = results.best_by_title(here)
+        if not models:
             continue
-        best = dict(sorted(here.items(), key=lambda found: found[1]["best_valid_ppl"]["mean"]))
-        floor = next(iter(best.values()))["floor"]["kn5"]
+        best = [found[0] for found in models.values()]
+        floor = best[0][1]["floor"]["kn5"]
         title = f"{corpus}, 2000 words"
-        drawn = {_label(path.stem): curve for path in best if (curve := results.curve(path))}
+        drawn = {_label(path.stem): curve for path, _ in best if (curve := results.curve(path))}
         if drawn:
             drawn = dict(list(drawn.items())[:_MOST_CURVES])
             made = curves.learning_curves(drawn, floor=floor, title=title)
             written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
-        labelled = {_label(path.stem): run for path, run in best.items()}
-        made = curves.frontier(labelled, floor=floor, title=title)
+        sizes = {title: [run for _, run in found] for title, found in models.items()}
+        made = curves.frontier(sizes, floor=floor, title=title)
         written.append(figures.save(made, out / f"frontier-{corpus}.{_FORMAT.value}"))
     if not written:
         raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
@@ -75,8 +75,8 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
 
 
 def _label(name: str) -> str:
-    """A run's name without what goes without saying."""
-    return name.replace(",preset=tuned", "")
+    """A run's name without what goes without saying, or is said elsewhere."""
+    return re.sub(r",(preset=tuned|seeds=[\d+]+)", "", name)
 
 
 def _of_models(out: Path) -> list[Path]:

@@ -75,13 +75,15 @@ display(Markdown(results.markdown(results.rows(finished))))
 
 # %%
 here = {path: run for path, run in finished.items() if run["config"]["corpus"] == CORPUS}
-here = dict(sorted(here.items(), key=lambda item: item[1]["best_valid_ppl"]["mean"]))
-floor = next(iter(here.values()))["floor"]["kn5"]
-drawn = {path.stem: results.curve(path) for path in list(here)[:6]}
+models = results.best_by_title(here)
+best = [found[0] for found in models.values()]
+floor = best[0][1]["floor"]["kn5"]
+drawn = {path.stem: results.curve(path) for path, _ in best[:7]}
 curves.learning_curves(drawn, floor=floor, title=CORPUS)
 
 # %%
-curves.frontier({path.stem: run for path, run in here.items()}, floor=floor, title=CORPUS)
+sizes = {title: [run for _, run in found] for title, found in models.items()}
+curves.frontier(sizes, floor=floor, title=CORPUS)
 
 # %% [markdown]
 # ## One row again

@@ -10,6 +10,8 @@ from rilm_jax.analysis import figures
 from rilm_jax.config import from_flat
 from rilm_jax.errors import InputError
 
+_LEGEND_ROW = 0.2  # inches
+
 
 def learning_curves(
     runs: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -29,7 +31,7 @@ def learning_curves(
     """
     if not any(runs.values()):
         raise InputError("no run has an evaluation to draw; train one first.")
-    figure = figures.new()
+    figure = figures.new(5.0, 3.2 + _LEGEND_ROW * (len(runs) + 1))
     (axis,) = figures.axes(figure)
     for i, (label, curve) in enumerate(runs.items()):
         if not curve:
@@ -49,66 +51,76 @@ def learning_curves(
     axis.set_yscale("log")
     _plain_numbers(axis.yaxis)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.legend(frameon=False, fontsize="small")
+    _legend_below(figure, axis, 1)
     return figure
 
 
-def frontier(runs: Mapping[str, Mapping[str, Any]], *, floor: float | None, title: str = "") -> Any:
+def frontier(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], *, floor: float | None, title: str = ""
+) -> Any:
     """Perplexity against parameters and against the multiplications of one seed's training.
 
     Args:
-      runs: summaries of finished runs, by label.
+      runs: by label, summaries of finished runs, which a line joins in the order of their size.
       floor: perplexity of the 5-gram, as a line.
       title: of the picture.
 
     Raises:
       InputError: no run.
     """
-    if not runs:
+    if not any(runs.values()):
         raise InputError("no finished run of this corpus is on record; collect one first.")
     from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
-    points = [_point(label, run) for label, run in runs.items()]
-    rows = -(-len(points) // 2)
-    figure = figures.new(8.0, 3.6 + 0.22 * rows)
+    points = {label: [_point(run) for run in found] for label, found in runs.items()}
+    columns = 2
+    figure = figures.new(8.0, 3.4 + _LEGEND_ROW * -(-(len(points) + 1) // columns))
     left, right = figures.axes(figure, 2, sharey=True)
     for axis, key in ((left, "params"), (right, "multiplications")):
-        for i, point in enumerate(points):
+        for i, (label, of_label) in enumerate(points.items()):
+            colour = figures.CYCLE[i % len(figures.CYCLE)]
+            of_label = sorted(of_label, key=lambda point: point[key])
             axis.plot(
-                point[key],
-                point["ppl"],
-                figures.MARKERS[i % len(figures.MARKERS)],
-                color=figures.CYCLE[i % len(figures.CYCLE)],
-                markerfacecolor="none" if i >= len(figures.CYCLE) else None,
-                label=point["label"],
+                [point[key] for point in of_label],
+                [point["ppl"] for point in of_label],
+                marker=figures.MARKERS[i % len(figures.MARKERS)],
+                color=colour,
+                linewidth=0.8,
+                markerfacecolor="none" if i >= len(figures.CYCLE) else colour,
+                label=label,
             )
         if floor is not None:
             axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
-        values = [point[key] for point in points]
+        values = [point[key] for of_label in points.values() for point in of_label]
         axis.set_xscale("log")
         axis.set_xlim(min(values) / 1.6, max(values) * 1.6)
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.xaxis.set_minor_formatter(NullFormatter())
+    left.set_yscale("log")
+    _plain_numbers(left.yaxis)
     left.set(xlabel="parameters", ylabel="validation perplexity")
     right.set(xlabel="multiplications in training, one seed")
     figure.suptitle(title)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small"
-    )
+    _legend_below(figure, left, columns)
     return figure
 
 
-def _point(label: str, run: Mapping[str, Any]) -> dict[str, Any]:
+def _point(run: Mapping[str, Any]) -> dict[str, float]:
     config = from_flat(run["config"])
     tokens = run["steps"] * config.batch_size * config.window
     return {
-        "label": label,
         "ppl": run["best_valid_ppl"]["mean"],
         "params": run["params"]["total"],
         "multiplications": 3 * sizes.multiplications(config.model) * tokens,
     }
+
+
+def _legend_below(figure: Any, axis: Any, columns: int) -> None:
+    """Where it hides no curve, however many there are."""
+    handles, labels = axis.get_legend_handles_labels()
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize="small")
 
 
 def _plain_numbers(axis: Any) -> None:

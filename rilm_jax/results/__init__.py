@@ -11,6 +11,7 @@ README.md                                   the table of RESULTS.md between two 
 from rilm_jax.results.pages import BEGIN, END, stale, take_in, write
 from rilm_jax.results.record import (
     SCORES,
+    best_by_title,
     command,
     command_line,
     curve,
@@ -29,6 +30,7 @@ __all__ = [
     "HEADER",
     "SCORES",
     "WHOLE",
+    "best_by_title",
     "command",
     "command_line",
     "curve",

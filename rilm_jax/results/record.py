@@ -162,6 +162,33 @@ def model_name(config: Mapping[str, Any]) -> str:
     return "hyprilm" if config["manifold"] == "poincare" else "flatrilm"
 
 
+def title(config: Mapping[str, Any]) -> str:
+    """MODEL-HEAD, and the composition of a RiLM whose is not the usual one."""
+    told = f"{model_name(config)}-{config['head']}"
+    usual = config["composition"] == "mlp"
+    return told if usual else f"{told},composition={config['composition']}"
+
+
+def best_by_title(
+    runs: Mapping[Path, Mapping[str, Any]],
+) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
+    """The best run of every title at every number of parameters; best titles first.
+
+    Args:
+      runs: of one corpus and vocabulary; those without a finished seed are left out.
+    """
+
+    def score(found):
+        return found[1]["best_valid_ppl"]["mean"]
+
+    scored = [(path, run) for path, run in runs.items() if score((path, run)) is not None]
+    by_title: dict[str, dict[int, tuple[Path, Mapping[str, Any]]]] = {}
+    for path, run in sorted(scored, key=score):
+        of_size = by_title.setdefault(title(run["config"]), {})
+        of_size.setdefault(run["params"]["total"], (path, run))
+    return {name: list(of_size.values()) for name, of_size in by_title.items()}
+
+
 def spread(score: Mapping[str, Any], sign: str = "+-") -> str:
     """`{per_seed, mean, std}` as `mean +- std`, or the mean alone where there is one seed."""
     if score["mean"] is None:

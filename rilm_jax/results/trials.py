@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rilm_jax import markdown as md
-from rilm_jax.results.record import model_name, number, options
+from rilm_jax.results.record import number, options, title
 
 FOLDER = "tune"
 _NUMBERS = {"learning rate", "epochs", "valid"}
@@ -19,7 +19,7 @@ class Trial(NamedTuple):
 
     Attributes:
       corpus: trained and judged on.
-      model: MODEL-HEAD, with the composition of a RiLM whose is not the usual one.
+      model: its title; see `record.title`.
       learning_rate: the peak.
       changes: the other options of its configuration string.
       epochs: how long it was trained.
@@ -49,14 +49,18 @@ def ordered(runs: Mapping[Path, Mapping[str, Any]]) -> list[Trial]:
 def of_summary(summary: Mapping[str, Any], name: str) -> list[Trial]:
     """The trials of one run: one for each of its seeds or rates."""
     config = summary["config"]
-    model = f"{model_name(config)}-{config['head']}"
-    if config["composition"] != "mlp":
-        model += f",composition={config['composition']}"
     told = tuple(o for o in options(summary, name) if not o.startswith(_UNTOLD))
     scores = summary["best_valid_ppl"]["per_seed"]
     factors = config.get("rate_factors") or [1.0] * len(scores)
     return [
-        Trial(config["corpus"], model, config["learning_rate"] * f, told, config["num_epochs"], v)
+        Trial(
+            config["corpus"],
+            title(config),
+            config["learning_rate"] * f,
+            told,
+            config["num_epochs"],
+            v,
+        )
         for f, v in zip(factors, scores, strict=True)
     ]
 
@@ -68,10 +72,10 @@ def markdown(trials: list[Trial]) -> str:
         groups.setdefault((trial.corpus, trial.model), []).append(trial)
     sections = []
     for (corpus, model), tried in groups.items():
-        title = f"## {corpus}: {model}, {len(tried)} trials"
+        heading = f"## {corpus}: {model}, {len(tried)} trials"
         cells = [
             [f"{t.learning_rate:g}", ", ".join(t.changes) or "-", str(t.epochs), number(t.valid)]
             for t in tried
         ]
-        sections.append(f"{title}\n\n{md.table(_HEADER, cells, right=_NUMBERS)}\n")
+        sections.append(f"{heading}\n\n{md.table(_HEADER, cells, right=_NUMBERS)}\n")
     return "\n".join(sections)

@@ -64,21 +64,21 @@ def test_curves_show_the_mean_the_band_and_the_floor():
         curves.learning_curves({"b": []})
 
 
-def test_a_frontier_has_a_mark_for_each_run_on_both_sides():
+def test_a_frontier_joins_the_sizes_of_a_model_on_both_sides():
     flat = config.to_flat(config.from_flat({"dim": 4, "vocab_size": 50, "head": "tied"}))
-    runs = {
-        str(i): {
+    runs = [
+        {
             "config": flat,
             "steps": i,
             "best_valid_ppl": {"mean": 30.0 + i},
             "params": {"total": 10**i},
         }
-        for i in (5, 6)
-    }
-    left, right = curves.frontier(runs, floor=36.0).axes
-    assert [line.get_xdata()[0] for line in left.lines[:2]] == [1e5, 1e6]
-    assert [line.get_ydata()[0] for line in right.lines[:2]] == [35.0, 36.0]
+        for i in (7, 6, 5)
+    ]
+    left, right = curves.frontier({"a": runs[:2], "b": runs[2:]}, floor=36.0).axes
+    assert [list(line.get_xdata()) for line in left.lines[:2]] == [[1e6, 1e7], [1e5]]
+    assert [list(line.get_ydata()) for line in right.lines[:2]] == [[36.0, 37.0], [35.0]]
     # 50 x 4 words, two 4 x 4 halves, bias and root; three times, for 128 windows of 64 a step.
-    assert right.lines[0].get_xdata()[0] == 3 * (200 + 32 + 4 + 4) * 5 * 128 * 64
+    assert right.lines[1].get_xdata()[0] == 3 * (200 + 32 + 4 + 4) * 5 * 128 * 64
     with pytest.raises(InputError, match="collect one first"):
-        curves.frontier({}, floor=None)
+        curves.frontier({"a": []}, floor=None)

@@ -1,0 +1,37 @@
+"""Runs on record, put in order."""
+
+from pathlib import Path
+
+from rilm_jax import config, recipes, results
+
+
+def test_the_best_run_of_every_title_and_size():
+    def run(string, ppl, size):
+        return {
+            "config": config.to_flat(config.from_flat(recipes.recipe("wikitext2", string))),
+            "best_valid_ppl": {"mean": ppl},
+            "params": {"total": size},
+        }
+
+    runs = {
+        Path(string): run(string, ppl, size)
+        for string, ppl, size in (
+            ("hyprilm,dim=64", 33.0, 2),
+            ("hyprilm", 31.0, 4),
+            ("hyprilm,k=1", 32.0, 4),
+            ("hyprilm,k=64", None, 4),
+            ("hyprilm,composition=gated", 30.0, 5),
+            ("lstm-linear", 31.5, 6),
+        )
+    }
+    found = {
+        title: [str(path) for path, _ in of_title]
+        for title, of_title in results.best_by_title(runs).items()
+    }
+    assert found == {
+        "hyprilm-geodesic,composition=gated": ["hyprilm,composition=gated"],
+        "hyprilm-geodesic": ["hyprilm", "hyprilm,dim=64"],
+        "lstm-linear": ["lstm-linear"],
+    }
+    assert next(iter(found)) == "hyprilm-geodesic,composition=gated"
+    assert results.best_by_title({}) == {}
