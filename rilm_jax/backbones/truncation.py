@@ -25,8 +25,8 @@ def scan(
     """`state = step(state, x_t)` over the words of a batch of sequences.
 
     The state passes through `stop_gradient` before step t whenever t > 0 and t % k == 0. What the
-    derivative needs of a step it computes again when it comes to it: on CPU storing all that is
-    inside a step costs more.
+    derivative needs of a step it computes again when it comes to it, unless `keep` says otherwise:
+    on CPU storing all that is inside a step mostly costs more.
 
     Args:
       step: a pure function of a state and what is read, both without a time axis.
@@ -36,7 +36,7 @@ def scan(
       k: gradients stop every k steps; 0 = never.
       emit: what is returned of a state and the x that led to it.
       keep: what the derivative finds stored: "states" alone, or also the "products" of matrices,
-        where these are most of a step.
+        where these are most of a step, or "all" that a step's own derivative asks for.
 
     Returns:
       (what `emit` gives, leaves [B, T, ...], the last state).
@@ -49,8 +49,9 @@ def scan(
             moved = jax.tree.map(lambda new, old: _where(kept, new, old), moved, state)
         return moved, emit(moved, x)
 
-    policy = jax.checkpoint_policies.dots_saveable if keep == "products" else None
-    one_step = jax.checkpoint(one_step, prevent_cse=False, policy=policy)
+    if keep != "all":
+        policy = jax.checkpoint_policies.dots_saveable if keep == "products" else None
+        one_step = jax.checkpoint(one_step, prevent_cse=False, policy=policy)
 
     def body(state, at_t):
         t, x, kept = at_t

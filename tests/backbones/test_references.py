@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.test_util import check_grads
 
 from rilm_jax import ModelConfig, build
-from rilm_jax.backbones import ssm, transformer
+from rilm_jax.backbones import lstm, ssm, transformer
 
 V, D, B, T = 20, 8, 2, 9
 
@@ -64,6 +65,11 @@ def test_lstm():
             out.append(h)
         x = np.stack(out, 1)
     np.testing.assert_allclose(states, x, rtol=1e-10, atol=1e-12)
+
+
+def test_the_lstm_cell_has_the_derivatives_written_for_it():
+    z, c = (jax.random.normal(jax.random.key(i), (B, n * D)) for i, n in ((0, 4), (1, 1)))
+    check_grads(lstm.cell, (z, c), order=2, modes=["rev"])
 
 
 def test_the_forget_gate_starts_open():
