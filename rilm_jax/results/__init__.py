@@ -20,6 +20,7 @@ from rilm_jax.results.record import (
     read,
     read_all,
     spread,
+    title,
     train_command,
 )
 from rilm_jax.results.table import HEADER, WHOLE, markdown, rows
@@ -43,6 +44,7 @@ __all__ = [
     "spread",
     "stale",
     "take_in",
+    "title",
     "train_command",
     "write",
 ]

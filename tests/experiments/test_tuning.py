@@ -1,0 +1,43 @@
+"""What equal tuning found, and what became of it."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.sweeps import tuning
+from rilm_jax import config, presets, recipes, results
+from rilm_jax.results import trials
+
+RECORD = Path(__file__).resolve().parents[2] / "experiments" / "results" / trials.FOLDER
+# What makes a trial of a run.
+SHORT = ("num_epochs", "test", "seeds", "rate_factors", "preset")
+
+
+def fields(corpus, string):
+    return config.to_flat(config.from_flat(recipes.recipe(corpus, string)))
+
+
+def tried(model):
+    """(perplexity, configuration) of every trial on record of a model."""
+    like = fields("wikitext2", f"{model},preset=start")
+    for run in results.read_all(RECORD).values():
+        there = run["config"]
+        alike = all(there[name] == like[name] for name in ("corpus", "preset", "dim"))
+        if alike and results.title(there) == results.title(like):
+            factors = there["rate_factors"]
+            for factor, ppl in zip(factors, run["best_valid_ppl"]["per_seed"], strict=True):
+                yield ppl, there | {"learning_rate": there["learning_rate"] * factor}
+
+
+@pytest.mark.parametrize("model", tuning.GROUPS)
+def test_the_tuned_recipe_is_the_best_of_the_trials_on_record(model):
+    scored = [(ppl, there) for ppl, there in tried(model) if ppl is not None]
+    assert bool(scored) == (model in presets.FOUND)
+    if not scored:
+        return
+    ppl, best = min(scored, key=lambda trial: trial[0])
+    assert presets.FOUND[model].valid == pytest.approx(ppl, abs=0.005)
+    tuned = fields("wikitext2", model)
+    assert {n: v for n, v in tuned.items() if n not in SHORT} == pytest.approx(
+        {n: v for n, v in best.items() if n not in SHORT}
+    )
