@@ -51,7 +51,7 @@ def learning_curves(
     axis.set_yscale("log")
     _plain_numbers(axis.yaxis)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    _legend_below(figure, axis, 1)
+    figures.legend_below(figure, axis)
     return figure
 
 
@@ -102,7 +102,7 @@ def frontier(
     left.set(xlabel="parameters", ylabel="validation perplexity")
     right.set(xlabel="multiplications in training, one seed")
     figure.suptitle(title)
-    _legend_below(figure, left, columns)
+    figures.legend_below(figure, left, columns)
     return figure
 
 
@@ -114,13 +114,6 @@ def _point(run: Mapping[str, Any]) -> dict[str, float]:
         "params": run["params"]["total"],
         "multiplications": 3 * sizes.multiplications(config.model) * tokens,
     }
-
-
-def _legend_below(figure: Any, axis: Any, columns: int) -> None:
-    """Where it hides no curve, however many there are."""
-    handles, labels = axis.get_legend_handles_labels()
-    place = "outside lower center"
-    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize="small")
 
 
 def _plain_numbers(axis: Any) -> None:

@@ -36,6 +36,13 @@ def axes(figure: Any, columns: int = 1, **options: Any) -> list[Any]:
     return list(made)
 
 
+def legend_below(figure: Any, axis: Any, columns: int = 1) -> None:
+    """What the lines of `axis` are, under the figure, where it hides none of them."""
+    handles, labels = axis.get_legend_handles_labels()
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize="small")
+
+
 def save(figure: "Figure", path: str | Path) -> Path:
     """Write a figure; the ending of `path` says in which format.
 
