@@ -58,6 +58,7 @@ class ModelConfig:
         choices=("plain", "contractive", "uniform"),
     )
     init_scale: float = _field(0.1, "of init=uniform", above=0.0)
+    embed_std: float = _field(0.05, "spread of the words' coordinates at the start", above=0.0)
     recurrence: str = _field(
         "mobius",
         "rilm: h (+) exp_0(phi); exp_h(phi); or mobius with a hard projection every step",

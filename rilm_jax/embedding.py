@@ -8,8 +8,6 @@ import jax.numpy as jnp
 from rilm_jax.config import ModelConfig
 from rilm_jax.manifolds import Manifold
 
-INIT_SCALE = 0.05
-
 
 class Points(NamedTuple):
     """Points of a manifold with what is costly to recover from their coordinates.
@@ -44,12 +42,12 @@ def with_gap(manifold: Manifold, coords: jax.Array, c: jax.Array) -> Points:
 
 
 def init(key: jax.Array, config: ModelConfig, manifold: Manifold) -> dict[str, jax.Array]:
-    """`{'table': [V, d]}` from N(0, 0.05^2), and `'c'` (unconstrained) where c is learned.
+    """`{'table': [V, d]}` from N(0, embed_std^2), and `'c'` (unconstrained) where c is learned.
 
     On a ball smaller than the unit ball, c > 1, the spread shrinks with its radius.
     """
     shape = (config.vocab_size, config.dim)
-    scale = INIT_SCALE * (min(1.0, config.c**-0.5) if hasattr(manifold, "gap") else 1.0)
+    scale = config.embed_std * (min(1.0, config.c**-0.5) if hasattr(manifold, "gap") else 1.0)
     coords = scale * jax.random.normal(key, shape, config.dtype)
     params = {"table": coords}
     if config.learn_c:

@@ -26,10 +26,11 @@ def test_words_start_well_inside_a_small_ball(c, chart):
 
 
 @pytest.mark.parametrize("manifold", ["poincare", "euclidean"])
-def test_words_start_from_a_narrow_normal(manifold):
-    _, _, params = made(vocab_size=2000, dim=64, manifold=manifold)
+@pytest.mark.parametrize(("given", "std"), [({}, 0.05), ({"embed_std": 0.1}, 0.1)])
+def test_words_start_from_a_normal_of_that_spread(manifold, given, std):
+    _, _, params = made(vocab_size=2000, dim=64, manifold=manifold, **given)
     table = np.asarray(params["table"])
-    assert abs(table.std() - 0.05) < 1e-3 and abs(table.mean()) < 1e-3
+    assert abs(table.std() - std) < 1e-3 and abs(table.mean()) < 1e-3
 
 
 def test_both_charts_hold_the_same_words():

@@ -34,7 +34,7 @@ PAPER: dict[tuple[str, int, str, str], str] = {
 # Fields of a model that name it in `PAPER`, or that a recipe is free to choose; the paper's models
 # have the default of every other.
 _NAMED = {"backbone", "head", "manifold", "vocab_size"}
-_FREE = {"k", "tau", "init", "init_scale", "dtype"} | {
+_FREE = {"k", "tau", "init", "init_scale", "embed_std", "dtype"} | {
     f"{where}dropout" for where in ("", "word_", "input_", "output_")
 }
 _FREE_IN_BASELINES = {"bias", "learn_tau"}
