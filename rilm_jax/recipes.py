@@ -119,6 +119,7 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     wants_match = _wants_match(model, given)
     defaults = {name: field.default for name, field in config.flat_fields().items()}
     facts = defaults | given | {"model": model, "head": head, "corpus": corpus}
+    facts["manifold"] = fixed["manifold"]
     values = presets.values(preset, facts) | given | fixed
     run = config.from_flat(values)
     if wants_match:

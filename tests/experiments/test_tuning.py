@@ -24,8 +24,9 @@ def tried(model):
         there = run["config"]
         alike = all(there[name] == like[name] for name in ("corpus", "preset", "dim"))
         if alike and results.title(there) == results.title(like):
-            factors = there["rate_factors"]
-            for factor, ppl in zip(factors, run["best_valid_ppl"]["per_seed"], strict=True):
+            scores = run["best_valid_ppl"]["per_seed"]
+            factors = there["rate_factors"] or [1.0] * len(scores)
+            for factor, ppl in zip(factors, scores, strict=True):
                 yield ppl, there | {"learning_rate": there["learning_rate"] * factor}
 
 
