@@ -13,6 +13,7 @@ gets more rates in its place. All start from `preset=start`, which does not chan
 found, and the winners are `preset=tuned`; `experiments/results/tune/TRIALS.md` shows what came out.
 """
 
+import itertools
 from typing import NamedTuple
 
 from rilm_jax import recipes
@@ -51,9 +52,10 @@ _LSTM = (
 )
 _BLOCKS = (
     Group("", (0.5, 1.0, 2.0)),
+    Group("", (4.0,)),
     Group("batch_size=64", (0.5, 1.0)),
     Group("dropout=0.1", (1.0,)),
-    Group("", (0.25, 4.0)),
+    Group("", (0.25,)),
     Group("batch_size=64", (0.25,)),
     Group("dropout=0.1", (0.5,)),
     Group("clip_norm=0.25", (0.5, 1.0)),
@@ -76,11 +78,12 @@ def strings(corpus: str) -> list[str]:
 
     A search that stops early has then tried the same number of groups of every model.
     """
-    rounds = zip(*GROUPS.values(), strict=True)
+    rounds = itertools.zip_longest(*GROUPS.values())
     return [
         string(corpus, model, group)
         for groups in rounds
         for model, group in zip(GROUPS, groups, strict=True)
+        if group
     ]
 
 
