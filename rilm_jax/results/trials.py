@@ -11,7 +11,15 @@ FOLDER = "tune"
 _NUMBERS = {"learning rate", "epochs", "valid"}
 _HEADER = ("learning rate", "changed", "epochs", "valid")
 # What all trials share, or what a column of its own shows.
-_UNTOLD = ("num_epochs=", "test=", "seeds=", "rate_factors=", "learning_rate=", "composition=")
+_UNTOLD = (
+    "preset=start",
+    "num_epochs=",
+    "test=",
+    "seeds=",
+    "rate_factors=",
+    "learning_rate=",
+    "composition=",
+)
 
 
 class Trial(NamedTuple):

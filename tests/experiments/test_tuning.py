@@ -21,7 +21,7 @@ def tried(model):
     """(perplexity, configuration) of every trial on record of a model."""
     like = fields("wikitext2", f"{model},preset=start")
     for run in results.read_all(RECORD).values():
-        there = run["config"]
+        there = config.to_flat(config.from_flat(run["config"]))  # of any version
         alike = all(there[name] == like[name] for name in ("corpus", "preset", "dim"))
         if alike and results.title(there) == results.title(like):
             scores = run["best_valid_ppl"]["per_seed"]
