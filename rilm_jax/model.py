@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from rilm_jax import backbones, embedding, heads, manifolds
+from rilm_jax.backbones.base import is_matrix
 from rilm_jax.config import ModelConfig
 from rilm_jax.errors import InputError, unknown_name
 from rilm_jax.heads import Augmentation, Keys, augmented, blocked
@@ -220,11 +221,11 @@ def build(config: ModelConfig) -> LanguageModel:
 
 
 def _uniform(key: jax.Array, params: Params, scale: float) -> Params:
-    """Every matrix drawn anew from [-scale, scale]; vectors keep their start (a gate's bias)."""
-    leaves, tree = jax.tree.flatten(params)
+    """Every matrix drawn anew from [-scale, scale]; all else keeps its start (a gate's bias)."""
+    leaves, tree = jax.tree.flatten_with_path(params)
     keys = jax.random.split(key, len(leaves))
     drawn = [
-        jax.random.uniform(k, x.shape, x.dtype, -scale, scale) if x.ndim >= 2 else x
-        for k, x in zip(keys, leaves, strict=True)
+        jax.random.uniform(k, x.shape, x.dtype, -scale, scale) if is_matrix(path, x) else x
+        for k, (path, x) in zip(keys, leaves, strict=True)
     ]
     return jax.tree.unflatten(tree, drawn)

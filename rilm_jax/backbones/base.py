@@ -7,6 +7,9 @@ import jax
 
 Params = dict[str, Any]
 
+# Of two axes, and yet no matrices: biases of several layers, time constants, spline coefficients.
+_NO_MATRICES = ("b", "A_log", "spline")
+
 
 class Backbone(NamedTuple):
     """Pure functions over `params` and the embedding's `Table`.
@@ -30,3 +33,8 @@ class Backbone(NamedTuple):
     prepare: Callable[..., Any]
     initial_carry: Callable[..., Any]
     states: Callable[..., tuple[Any, Any]]
+
+
+def is_matrix(path: tuple[Any, ...], x: jax.Array) -> bool:
+    """Whether a parameter, by its path in the pytree, is one that words or states multiply."""
+    return x.ndim >= 2 and getattr(path[-1], "key", None) not in _NO_MATRICES

@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rilm_jax.backbones.base import is_matrix
 from rilm_jax.config import RunConfig
-
-_FREE = ("b", "A_log", "spline")  # of two axes, and yet no weights
 
 
 def build(config: RunConfig, total_steps: int) -> optax.GradientTransformation:
@@ -51,9 +50,5 @@ def schedule(config: RunConfig, total_steps: int) -> optax.Schedule:
     )
 
 
-def _is_weight(path, x):
-    return x.ndim >= 2 and getattr(path[-1], "key", None) not in _FREE
-
-
 def _weights(params):
-    return jax.tree.map_with_path(_is_weight, params)
+    return jax.tree.map_with_path(is_matrix, params)

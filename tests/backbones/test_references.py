@@ -89,8 +89,9 @@ def test_rhn():
         np.testing.assert_allclose(states[:, t], s, rtol=1e-10, atol=1e-12)
 
 
-def test_the_highway_starts_closed():
-    model = build(ModelConfig(backbone="rhn", head="tied", manifold="euclidean", dim=3))
+@pytest.mark.parametrize("init", ["contractive", "uniform"])
+def test_the_highway_starts_closed(init):
+    model = build(ModelConfig(backbone="rhn", head="tied", manifold="euclidean", dim=3, init=init))
     bias = model.init(jax.random.key(0))["backbone"]["params"]["b"]
     np.testing.assert_array_equal(bias, np.tile(np.repeat([0.0, -2.0], 3), (2, 1)))
 
