@@ -21,11 +21,11 @@ def read(
     Args:
       function: [..., d] -> [..., K], what is computed outside the recurrence.
       table: the words; their vectors are log_0 of them.
-      prep: [V, K], the function of the whole vocabulary, or None.
+      prep: [V, K], the function of the whole vocabulary, or None; not read under input dropout.
       tokens: [B, T] ids.
       masks: a dropped word is read as the zero vector.
     """
-    if prep is not None:
+    if prep is not None and masks.inputs is None:
         rows = prep[tokens]
     elif masks.inputs is None and len(table.tangents) <= tokens.size:
         rows = function(table.tangents)[tokens]

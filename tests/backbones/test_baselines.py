@@ -149,6 +149,10 @@ def test_dropout_is_drawn_from_the_key_and_absent_without_one(backbone, dropout)
     draws = [states_of(model, params, tokens, rng=jax.random.key(s))[0] for s in (0, 0, 1)]
     np.testing.assert_array_equal(draws[0], draws[1])
     assert jnp.any(draws[0] != draws[2]) and jnp.any(draws[0] != off)
+    prepared, _ = states_of(
+        model, params, tokens, rng=jax.random.key(0), prep=model.prepare(params)
+    )
+    np.testing.assert_allclose(prepared, draws[0], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
