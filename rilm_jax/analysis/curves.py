@@ -38,13 +38,11 @@ def learning_curves(
             continue
         epochs = [point["epoch"] for point in curve]
         ppl = np.array([[np.nan if v is None else v for v in p["ppl"]] for p in curve], float)
-        colour = figures.CYCLE[i % len(figures.CYCLE)]
-        marker = figures.MARKERS[i % len(figures.MARKERS)]
+        style = figures.style(i)
         told = f"{label} ({ppl.shape[1]} seeds)" if ppl.shape[1] > 1 else label
-        axis.plot(epochs, np.nanmean(ppl, 1), color=colour, marker=marker, ms=4, label=told)
-        axis.fill_between(
-            epochs, np.nanmin(ppl, 1), np.nanmax(ppl, 1), color=colour, alpha=0.25, linewidth=0
-        )
+        axis.plot(epochs, np.nanmean(ppl, 1), ms=4, label=told, **style)
+        low, high = np.nanmin(ppl, 1), np.nanmax(ppl, 1)
+        axis.fill_between(epochs, low, high, color=style["color"], alpha=0.25, linewidth=0)
     if floor is not None:
         axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
     axis.set(xlabel="epoch", ylabel="validation perplexity", title=title)
@@ -78,17 +76,9 @@ def frontier(
     left, right = figures.axes(figure, 2, sharey=True)
     for axis, key in ((left, "params"), (right, "multiplications")):
         for i, (label, of_label) in enumerate(points.items()):
-            colour = figures.CYCLE[i % len(figures.CYCLE)]
             of_label = sorted(of_label, key=lambda point: point[key])
-            axis.plot(
-                [point[key] for point in of_label],
-                [point["ppl"] for point in of_label],
-                marker=figures.MARKERS[i % len(figures.MARKERS)],
-                color=colour,
-                linewidth=0.8,
-                markerfacecolor="none" if i >= len(figures.CYCLE) else colour,
-                label=label,
-            )
+            sizes, scores = zip(*((point[key], point["ppl"]) for point in of_label), strict=True)
+            axis.plot(sizes, scores, linewidth=0.8, label=label, **figures.style(i))
         if floor is not None:
             axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
         values = [point[key] for of_label in points.values() for point in of_label]

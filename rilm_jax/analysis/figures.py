@@ -21,6 +21,17 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "0.45"
 
 
+def style(i: int) -> dict[str, Any]:
+    """Colour and marker of the i-th of several curves; hollow where the colours begin again."""
+    colour = CYCLE[i % len(CYCLE)]
+    hollow = i // len(CYCLE) % 2
+    return {
+        "color": colour,
+        "marker": MARKERS[i % len(MARKERS)],
+        "markerfacecolor": "none" if hollow else colour,
+    }
+
+
 def new(width: float = 5.0, height: float = 3.4) -> "Figure":
     """An empty figure of that size in inches."""
     from matplotlib.figure import Figure

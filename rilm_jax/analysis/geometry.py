@@ -99,12 +99,13 @@ def draw_radii(
     figure = figures.new(9.0, 3.4)
     left, right = figures.axes(figure, 2)
     for i, (label, (model, params)) in enumerate(models.items()):
-        colour, marker = figures.CYCLE[i], figures.MARKERS[i]
+        style = figures.style(i)
+        colour = style["color"]
         bins = radii_by_frequency(model, params)
         middle = [np.median(b) for b in bins]
         low, high = ([np.quantile(b, q) for b in bins] for q in (0.25, 0.75))
         at = np.arange(1, len(bins) + 1)
-        left.plot(at, middle, color=colour, marker=marker, ms=4, label=label)
+        left.plot(at, middle, ms=4, label=label, **style)
         left.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0)
         of_states = np.asarray(trajectory(model, params, ids[:most]).radii, np.float64)
         right.hist(of_states, 40, histtype="step", color=colour, density=True, label=label)

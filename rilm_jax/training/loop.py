@@ -52,9 +52,6 @@ class Progress(NamedTuple):
       weight: [S] float64, the targets behind that sum.
       died: [S], the step at which a seed was frozen; -1 while it lives.
       died_norm: [S], its gradient's norm there.
-      seconds: spent in training steps in this epoch, compilation left out.
-      tokens: trained on in that time, all seeds together.
-      rate: tokens a second of the fastest epoch, as others may have shared the machine.
       wall: seconds in all.
     """
 
@@ -64,9 +61,6 @@ class Progress(NamedTuple):
     weight: np.ndarray
     died: np.ndarray
     died_norm: np.ndarray
-    seconds: np.ndarray
-    tokens: np.ndarray
-    rate: np.ndarray
     wall: np.ndarray
 
 
@@ -119,8 +113,16 @@ def run(
         if finished is not None:
             return finished
         with Checkpoints(work_dir) as checkpoints, _Signals() as signals:
-            told = record or {}, listener
-            return _Run(config, model, corpus, work_dir, checkpoints, signals, *told).go()
+            return _Run(
+                config,
+                model,
+                corpus,
+                work_dir,
+                checkpoints=checkpoints,
+                signals=signals,
+                record=record or {},
+                listener=listener,
+            ).go()
 
 
 def _check_corpus(corpus: Corpus, config: RunConfig) -> None:
@@ -162,10 +164,33 @@ class _Signals:
             signal.signal(*self._before.popitem())
 
 
+class _Speed:
+    """Tokens a second, all seeds together, in the fastest epoch of this process.
+
+    The first chunk compiles and is left out. Of a shared machine the fastest epoch says most, and
+    of a run that was stopped only what this process has seen, on the device that it names.
+    """
+
+    def __init__(self) -> None:
+        self.fastest: float | None = None  # stays so where compilation cannot be told apart
+        self._tokens = self._seconds = 0.0
+        self._compiled = False
+
+    def add(self, tokens: float, seconds: float) -> None:
+        if self._compiled:
+            self._tokens, self._seconds = self._tokens + tokens, self._seconds + seconds
+        self._compiled = True
+
+    def end_epoch(self) -> None:
+        if self._seconds:
+            self.fastest = max(self.fastest or 0.0, float(self._tokens / self._seconds))
+        self._tokens = self._seconds = 0.0
+
+
 class _Run:
     """The loop over epochs and chunks of one run."""
 
-    def __init__(self, config, model, corpus, work_dir, checkpoints, signals, record, listener):
+    def __init__(self, config, model, corpus, work_dir, *, checkpoints, signals, record, listener):
         self.config, self.model, self.corpus = config, model, corpus
         self.record, self.listener = record, listener
         self.work_dir, self.checkpoints, self.signals = work_dir, checkpoints, signals
@@ -181,7 +206,7 @@ class _Run:
         self.total = config.num_steps or config.num_epochs * self.steps_per_epoch
         tx = optimizer.build(config, self.total)
         self.fresh = lambda: self._start(states.init(model, tx, config))
-        self.chunk, self.compiled = make_chunk(model, tx, config), False
+        self.chunk, self.speed = make_chunk(model, tx, config), _Speed()
         self.valid = Evaluator(model, corpus.valid, config)
 
         def order(seed, epoch):
@@ -194,8 +219,16 @@ class _Run:
         own = jax.tree.map(jnp.copy, state.params)  # the state is donated to its first chunk
         worst = np.full(n, np.inf)
         best = Best(own, worst, worst, worst, np.zeros(n, int))
-        zero, never, none = np.zeros((), np.float64), np.full(n, -1), np.zeros(n)
-        return Progress(state, best, none, none, never, none, zero, zero, zero, zero)
+        zeros = np.zeros(n)
+        return Progress(
+            state,
+            best,
+            nll=zeros,
+            weight=zeros,
+            died=np.full(n, -1),
+            died_norm=zeros,
+            wall=np.zeros((), np.float64),
+        )
 
     def go(self) -> dict[str, Any]:
         progress = self.fresh()
@@ -235,11 +268,9 @@ class _Run:
         for split, scores in (("train", self._train_report(progress)), ("valid", report)):
             self._record(last_step, epoch + 1, split, scores)
         progress = self._keep_best(progress, report, epoch + 1)
-        none, zero = np.zeros(len(self.config.seeds)), np.zeros((), np.float64)
-        if progress.seconds:
-            rate = np.maximum(progress.rate, progress.tokens / progress.seconds)
-            progress = progress._replace(rate=rate)
-        progress = progress._replace(nll=none, weight=none, seconds=zero, tokens=zero)
+        self.speed.end_epoch()
+        zeros = np.zeros(len(self.config.seeds))
+        progress = progress._replace(nll=zeros, weight=zeros)
         self._save(progress, last_step, began)
         return progress
 
@@ -253,12 +284,7 @@ class _Run:
         spent = time.perf_counter() - start
         nll = progress.nll + info.nll.astype(np.float64).sum(axis=1)
         weight = progress.weight + info.weight.astype(np.float64).sum(axis=1)
-        if self.compiled:
-            progress = progress._replace(
-                seconds=progress.seconds + spent,
-                tokens=progress.tokens + info.weight.sum(dtype=np.float64),
-            )
-        self.compiled = True
+        self.speed.add(info.weight.sum(dtype=np.float64), spent)
         taken = int(state.step) - step
         shown.update(taken)
         mean = np.mean(info.nll.sum(axis=1) / np.maximum(info.weight.sum(axis=1), 1))
@@ -358,8 +384,7 @@ class _Run:
                 if step >= 0
             ],
             "corpus": dict(self.corpus.info),
-            # None for a run so short that compilation cannot be told apart.
-            "tokens_per_second": float(progress.rate) or None,
+            "tokens_per_second": self.speed.fastest,
             "wall_seconds": time.perf_counter() - began,
         }
         result = dict(self.record) | summary.build(config, results)
