@@ -1,19 +1,21 @@
-"""What five seeds show: runs that differ in their geometry or their head alone, compared in words.
+"""What five seeds show: pairs that differ in their geometry or their head, compared in words.
 
-A sentence rests on a paired interval over at least `WHOLE` seeds, and there is one for every such
-pair on record, whichever way it falls.
+Each model stands with its own recipe. A sentence rests on paired intervals over at least `WHOLE`
+seeds, on validation and on test, and claims a difference where both show it; there is one for every
+such pair on record, whichever way it falls.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rilm_jax.presets import RILMS
 from rilm_jax.results.record import model_name, number
 from rilm_jax.results.table import WHOLE, shown_options
 
 _SCORE = "best_valid_ppl"
-_RILMS = {"hyprilm", "flatrilm"}
+_SPLITS = {"validation": _SCORE, "test": "test_ppl"}
 
 
 def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
@@ -22,14 +24,16 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     Args:
       runs: summaries by their file, CORPUS/NAME.json.
     """
-    whole = [(_facts(run, path.stem), run) for path, run in runs.items() if _seeds(run) >= WHOLE]
+    whole = [
+        (_facts(run, path.stem), run) for path, run in runs.items() if len(_seeds(run)) >= WHOLE
+    ]
     whole.sort(key=lambda found: (found[0]["text"], found[1][_SCORE]["mean"]))
     told = []
     for text, group in itertools.groupby(whole, key=lambda found: found[0]["text"]):
         of_text = list(group)
-        told.append(_best(text, *of_text[0]))
+        told.append(f"{_named(text)}: {_best(of_text)}")
         pairs = itertools.combinations(of_text, 2)
-        told += [_compared(text, a, b) for a, b in pairs if _alike(a[0], b[0])]
+        told += [f"{_named(text)}: {_compared(a, b)}" for a, b in pairs if _are_a_pair(a, b)]
     return told
 
 
@@ -39,31 +43,42 @@ def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     if not told:
         return ""
     lines = "\n".join(f"- {sentence}" for sentence in told)
-    return f"What five seeds show, by validation perplexity:\n\n{lines}\n"
+    return (
+        "What five seeds show (95 % intervals of the paired difference; each model by its own "
+        f"recipe):\n\n{lines}\n"
+    )
 
 
-def _seeds(run: Mapping[str, Any]) -> int:
-    return sum(value is not None for value in run[_SCORE]["per_seed"])
+def _seeds(run: Mapping[str, Any]) -> set[int]:
+    scores = zip(run["seeds"], run[_SCORE]["per_seed"], strict=True)
+    return {seed for seed, score in scores if score is not None}
 
 
 def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
     config = run["config"]
+    # Two texts of one name, as the help texts of two Pythons, are two texts.
+    content = str(run["corpus"].get("sha256"))
     return {
-        "text": (Path(config["corpus"]).name, config["vocab_size"]),
+        "text": (Path(config["corpus"]).name, config["vocab_size"], content),
         "model": model_name(config),
         "head": config["head"],
         "rest": (config["preset"], *shown_options(run, name)),
     }
 
 
-def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two runs differ in geometry alone, or in the head alone."""
-    if a["rest"] != b["rest"]:
+def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
+    """Whether two runs differ in geometry alone, or in the head alone, over enough equal seeds."""
+    (one, run), (other, other_run) = a, b
+    if one["rest"] != other["rest"] or len(_seeds(run) & _seeds(other_run)) < WHOLE:
         return False
-    models = {a["model"], b["model"]}
-    return (models == _RILMS and a["head"] == b["head"]) or (
-        len(models) == 1 and a["head"] != b["head"]
+    models = {one["model"], other["model"]}
+    return (models == set(RILMS) and one["head"] == other["head"]) or (
+        len(models) == 1 and one["head"] != other["head"]
     )
+
+
+def _named(text: tuple[str, int, str]) -> str:
+    return f"{text[0]}, {text[1]:,} words"
 
 
 def _label(facts: Mapping[str, Any]) -> str:
@@ -72,24 +87,28 @@ def _label(facts: Mapping[str, Any]) -> str:
     return f"{facts['model']}-{facts['head']}" + (f" ({', '.join(told)})" if told else "")
 
 
-def _best(text: tuple[str, int], facts: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+def _best(of_text: Sequence[tuple[Any, Any]]) -> str:
+    facts, run = of_text[0]
     mean, floor = run[_SCORE]["mean"], run["floor"]["kn5"]
-    sentence = f"{text[0]}, {text[1]:,} words: {_label(facts)} is the best at {number(mean)}"
+    sentence = f"{_label(facts)} has the lowest validation perplexity, {number(mean)}"
+    if len(of_text) > 1:
+        sentence += f", of the {len(of_text)} rows with five seeds"
     if floor is None:
         return f"{sentence}."
     where = "below" if mean < floor else "above"
-    return f"{sentence}, {number(abs(mean - floor))} {where} the 5-gram's {number(floor)}."
+    return f"{sentence}; {number(abs(mean - floor))} {where} the 5-gram's {number(floor)}."
 
 
-def _compared(text: tuple[str, int], a: tuple[Any, Any], b: tuple[Any, Any]) -> str:
+def _compared(a: tuple[Any, Any], b: tuple[Any, Any]) -> str:
     from rilm_jax import comparison  # here, as it imports SciPy and this package
 
-    found = comparison.summaries(a[1], b[1])[_SCORE]
+    found = comparison.summaries(a[1], b[1])
+    intervals = {name: found[key] for name, key in _SPLITS.items() if key in found}
+    signs = {interval.sign for interval in intervals.values()}
     one, other = _label(a[0]), _label(b[0])
-    between = f"95 % interval {found.low:+.2f} to {found.high:+.2f}, {found.n} seeds"
-    if found.sign:
-        verdict = "lower" if found.sign < 0 else "higher"
-        said = f"{one} is {number(abs(found.mean))} {verdict} than {other}"
+    if signs == {-1} or signs == {1}:
+        said = f"{one} is {'lower' if signs == {-1} else 'higher'} than {other}"
     else:
         said = f"no difference is shown between {one} and {other}"
-    return f"{text[0]}, {text[1]:,} words: {said} ({between})."
+    told = [f"{n} {i.mean:+.2f} ({i.low:+.2f} to {i.high:+.2f})" for n, i in intervals.items()]
+    return f"{said}: {', '.join(told)}."

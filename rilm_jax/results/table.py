@@ -69,7 +69,7 @@ standard deviation (n - 1) over the seeds, each at its best validation epoch. *n
 only the targets that are words of the vocabulary. *5-gram* is modified Kneser-Ney on the same split
 and vocabulary, the floor. *paper* is what the RiLM paper reports for that model on validation; how
 it counted is not known. *tokens/s* is training, all seeds together, in the fastest epoch, on the
-device and cores named.
+device and cores named; of a CPU that names no cores it is the mean of a run that shared two.
 A row marked † has fewer than five finished seeds, and no claim in words rests on it."""
 
 
