@@ -6,7 +6,7 @@ Both RiLMs on the embedded corpus (minutes on two cores), in runs/quickstart:
 One model of one corpus, CORPUS.py:MODEL[-HEAD][,key=value...]:
   python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm
   python experiments/train.py --config=experiments/configs/ptb.py:flatrilm-tied
-  python experiments/train.py --config=experiments/configs/text.py:flatrilm,data=FOLDER
+  python experiments/train.py --config=experiments/configs/text.py:flatrilm,data=NAME.txt
 
 Another recipe, by keys of the string; one field changed after it:
   python experiments/train.py --config=experiments/configs/ptb.py:hyprilm,preset=paper

@@ -31,7 +31,7 @@ CORPORA = {
     "wikitext2": "WikiText-2, 2.1 million training words of Wikipedia articles",
     "ptb": "Penn Treebank, 0.9 million training words of newspaper text (licensed)",
     "pydoc": "Python's own documentation, part of every installation of Python",
-    "text": "your own folder with train.txt, valid.txt and test.txt (key data=FOLDER)",
+    "text": "your own text, a file or a folder of train.txt, valid.txt, test.txt (key data=PATH)",
 }
 
 MODELS = {
@@ -52,7 +52,7 @@ HEADS = {
 #: Keys beside the fields of `ModelConfig` and `RunConfig`.
 EXTRA_KEYS = {
     "preset": "which recipe fills in what the string leaves open",
-    "data": "text only: the folder that holds the three text files; its path has no comma",
+    "data": "text only: a file NAME.txt, or the folder of three files; no comma in its path",
     "matched": "baselines only: 1 asks for the width that gives them RiLM's size",
 }
 
@@ -63,7 +63,7 @@ _SAID_ELSEWHERE = {
     "head": "name it after the model, e.g. lstm-linear",
 }
 
-# Who reads a field that not every model does: a model, a head, or any manifold that is curved.
+# Who reads a field that not every run does, by a fact about the run: its model, or another field.
 _BASELINES = presets.BASELINES
 _READ_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(("composition",), ("model", presets.RILMS)),
@@ -74,7 +74,12 @@ _READ_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(("num_layers", "hidden_dim", "projection"), ("model", _BASELINES)),
     **dict.fromkeys(("variational",), ("model", ("lstm",))),
     **dict.fromkeys(("num_heads", "span"), ("model", ("transformer",))),
+    "init_scale": ("init", ("uniform",)),
+    "embed_std": ("init", ("plain", "contractive")),
+    "warmup_steps": ("schedule", ("cosine",)),
+    **dict.fromkeys(("decay", "decay_from"), ("schedule", ("epochs",))),
 }
+_READ_WITH_AUGMENT = ("augment_temperature", "target_grad")
 
 #: What a configuration file gives without a string.
 DEFAULT = "hyprilm"
@@ -115,12 +120,12 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     if preset == "tying" and model not in ("lstm", "rhn"):
         raise InputError(f"preset=tying is for lstm and rhn; choose tuned or paper for {model}.")
     fixed = {"corpus": _corpus(corpus, given), "preset": preset} | _architecture(model, head, given)
-    _check_read(given, {"model": model, "head": head, "manifold": fixed["manifold"]})
     wants_match = _wants_match(model, given)
     defaults = {name: field.default for name, field in config.flat_fields().items()}
     facts = defaults | given | {"model": model, "head": head, "corpus": corpus}
     facts["manifold"] = fixed["manifold"]
     values = presets.values(preset, facts) | given | fixed
+    _check_read(given, defaults | values | {"model": model})
     run = config.from_flat(values)
     if wants_match:
         from rilm_jax import sizes  # here, so that all other strings are read without JAX
@@ -251,8 +256,8 @@ def _corpus(corpus: str, given: dict[str, Any]) -> str:
         return corpus
     if folder is None:
         raise InputError(
-            "the corpus 'text' needs a folder with train.txt, valid.txt and test.txt; "
-            "append ,data=FOLDER to the model."
+            "the corpus 'text' needs a text file, or a folder with train.txt, valid.txt and "
+            "test.txt; append ,data=PATH to the model."
         )
     return os.path.abspath(os.path.expanduser(folder))
 
@@ -271,9 +276,14 @@ def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, 
     return {"backbone": model, "head": head, "manifold": manifold}
 
 
-def _check_read(given: Mapping[str, Any], facts: Mapping[str, str]) -> None:
-    """That no key of the string is one that its model would ignore."""
+def _check_read(given: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    """That no key of the string is one that its run would ignore."""
     for key, value in given.items():
+        if key in _READ_WITH_AUGMENT and not facts["augment"]:
+            raise InputError(
+                f"{key}={value} changes nothing without the augmented loss; give augment, e.g. "
+                "augment=0.65, or leave it out."
+            )
         fact, readers = _READ_BY.get(key, ("model", (facts["model"],)))
         if facts[fact] not in readers:
             raise InputError(

@@ -105,6 +105,13 @@ def test_every_field_is_a_key():
             name, "hyprilm"
         )
         model = "lstm" if name in ("num_layers", "hidden_dim", "projection") else model
+        model += {
+            "init_scale": ",init=uniform",
+            "decay": ",schedule=epochs",
+            "decay_from": ",schedule=epochs",
+            "augment_temperature": ",augment=1",
+            "target_grad": ",augment=1",
+        }.get(name, "")
         assert recipes.recipe("pydoc", f"{model},{name}={text}")[name] == (
             "tuned" if name == "preset" else default
         )
@@ -150,10 +157,15 @@ def test_every_field_is_a_key():
         ("ptb", "hyprilm,corpus=pydoc", "choose the configuration file"),
         ("ptb", "hyprilm,manifold=euclidean", "contradicts the model's name"),
         ("ptb", "hyprilm,data=folder", "for the corpus 'text' only"),
-        ("text", "hyprilm", "append ,data=FOLDER"),
+        ("text", "hyprilm", "append ,data=PATH"),
         ("ptb", "hyprilm,matched=1", "matched=1 is for baselines"),
         ("ptb", "lstm-tied,matched=1,dim=9", "leave out dim=9"),
         ("ptb", "lstm,matched=2", "must be True or False"),
+        ("ptb", "lstm,init_scale=0.2", "only uniform reads it"),
+        ("ptb", "lstm-tied,preset=tying,embed_std=0.2", "changes nothing with init uniform"),
+        ("ptb", "hyprilm,decay=0.5", "changes nothing with schedule cosine"),
+        ("ptb", "hyprilm,preset=paper,warmup_steps=9", "changes nothing with schedule constant"),
+        ("ptb", "lstm,target_grad=True", "changes nothing without the augmented loss"),
     ],
 )
 def test_mistakes_are_one_sentence(corpus, string, sentence):
@@ -219,8 +231,8 @@ def test_the_paper_presets_second_row_changes_the_initialisation_alone():
         ("wikitext2", "hyprilm,learning_rate=1e-2,tau=0.5", 1e-2, 0.5),
     ],
 )
-def test_the_tuned_preset_follows_the_measured_recipes(corpus, string, rate, tau):
-    run = run_of(corpus, string)
+def test_tuning_starts_from_the_measured_recipes(corpus, string, rate, tau):
+    run = run_of(corpus, f"{string},preset=start")
     assert (run.optimizer, run.schedule, run.weight_decay) == ("adamw", "cosine", 0.0)
     assert (run.learning_rate, run.model.tau) == (rate, tau)
     assert (run.clip_norm, run.window, run.model.init) == (1.0, 64, "contractive")

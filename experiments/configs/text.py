@@ -1,11 +1,14 @@
-"""Your own text: a folder with train.txt, valid.txt and test.txt, one sentence or paragraph a line.
+"""Your own text: one file NAME.txt, or a folder with train.txt, valid.txt and test.txt.
 
-Command:  python experiments/train.py --config=experiments/configs/text.py:hyprilm,data=FOLDER
+Command:  python experiments/train.py --config=experiments/configs/text.py:hyprilm,data=NAME.txt
 Score:    yours; each run prints the validation perplexity of its n-gram floors beside its own.
 Time:     in proportion to the text; WikiText-2's configuration is the yardstick.
 Hardware: any.
 
-Words are what white space separates; `vocab_size` of them are kept (2000), the rest is <unk>.
+One file is cut in the order of its lines: 80 % to train on, 10 % to validate, 10 % to test. Words
+are what white space separates, so set punctuation apart if it is to count as words of its own;
+`vocab_size` of them are kept (2000), the rest is <unk>. The recipe is that of a small text, with
+small batches and dropout; of two million words and more, try batch_size=128,output_dropout=0.
 """
 
 from ml_collections import ConfigDict
@@ -14,5 +17,5 @@ from rilm_jax import commandline, recipes
 
 
 def get_config(string: str = recipes.DEFAULT) -> ConfigDict:
-    """The run of a string `MODEL[-HEAD][,key=value...]`, `data=FOLDER` among its keys."""
+    """The run of a string `MODEL[-HEAD][,key=value...]`, `data=PATH` among its keys."""
     return commandline.get_config("text", string)

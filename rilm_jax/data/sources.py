@@ -56,19 +56,24 @@ def locate(spec: CorpusSpec, data_dir: Path) -> Path | None:
 
 
 def read(path: Path, files: Mapping[str, tuple[str, ...]] = FOLDER_FILES) -> dict[str, RawText]:
-    """The text of the three splits of a folder or zip archive.
+    """The text of the three splits of a folder, a zip archive, or one text file that is cut.
 
     Args:
-        path: the folder or archive; in an archive the files may lie at any depth.
+        path: the folder, archive (in which the files may lie at any depth) or file (NAME.txt).
         files: for each split the names its file may have.
 
     Raises:
-        InputError: for a missing split, a broken archive, a file without words, a NUL byte, or
-            text that is not UTF-8.
+        InputError: for a missing split, a broken archive, a file without words or with too few
+            lines to be cut, a NUL byte, or text that is not UTF-8.
     """
     if not path.exists():
-        raise InputError(f"The folder {path} does not exist.")
-    texts = _read_folder(path, files) if path.is_dir() else read_zip(path, str(path), files)
+        raise InputError(f"{path} does not exist; name a folder or a text file.")
+    if path.is_dir():
+        texts = _read_folder(path, files)
+    elif path.suffix == ".txt":
+        texts = _cut(path)
+    else:
+        texts = read_zip(path, str(path), files)
     return complete(texts, str(path), files)
 
 
@@ -122,6 +127,25 @@ def _read_folder(path: Path, files: Mapping[str, tuple[str, ...]]) -> dict[str, 
         return {split: RawText(str(file), file.read_bytes()) for split, file in found.items()}
     except OSError as error:
         raise InputError(f"{error.filename} cannot be read: {error.strerror}.") from error
+
+
+def _cut(path: Path) -> dict[str, RawText]:
+    """The first 80 % of a file's bytes, the next 10 % and the rest, each to the end of its line."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+    ends = [data.find(b"\n", len(data) * tenths // 10 - 1) + 1 for tenths in (8, 9)]
+    places = [0, *ends, len(data)]
+    if places != sorted(set(places)):
+        raise InputError(
+            f"{path} has too few lines to be cut into a training, a validation and a test text; "
+            "give a longer one, or a folder with train.txt, valid.txt and test.txt."
+        )
+    return {
+        split: RawText(f"{path} ({split} part)", data[start:end])
+        for split, start, end in zip(SPLITS, places[:-1], places[1:], strict=True)
+    }
 
 
 def _check_text(text: RawText) -> None:

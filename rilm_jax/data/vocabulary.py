@@ -80,6 +80,6 @@ def check_vocab_size(size: int, largest: int) -> None:
     """Raises InputError if a corpus with `largest` possible entries cannot give `size` of them."""
     if size > largest:
         raise InputError(
-            f"vocab_size={size} is more than this corpus has: "
-            f"the largest possible value is {largest} (0 keeps every word)."
+            f"vocab_size={size} is more than this corpus has: its text has {largest} different "
+            f"words, <unk> and <eos> among them; give vocab_size={largest} or less."
         )

@@ -80,7 +80,7 @@ def test_none_and_zero_both_keep_every_word(write_corpus):
 
 def test_the_largest_vocabulary_is_named_and_possible(write_corpus, cache_dir):
     path = write_corpus()
-    with pytest.raises(InputError, match="largest possible value is 5 "):
+    with pytest.raises(InputError, match="give vocab_size=5 or less"):
         load(path, 6)
     assert not list(cache_dir.iterdir())
     assert len(load(path, np.int64(5)).vocab) == 5

@@ -48,6 +48,22 @@ def test_missing_splits_are_all_named(write_corpus):
         load(path, 0)
 
 
+def test_one_text_file_is_cut_in_the_order_of_its_lines(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(b"".join(b"line %d\n" % i for i in range(10)))
+    found = sources.read(path)
+    assert [found[split].data.count(b"\n") for split in ("train", "valid", "test")] == [8, 1, 1]
+    assert b"".join(found[split].data for split in ("train", "valid", "test")) == path.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["", "one line without an end", "a\nb\n", "a" * 99 + "\nb\nc"])
+def test_a_text_file_of_too_few_lines_is_not_cut(tmp_path, text):
+    path = tmp_path / "mine.txt"
+    path.write_text(text)
+    with refused(str(path), "too few lines", "give a longer one"):
+        load(path, 0)
+
+
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
 @pytest.mark.parametrize("text", ["", "\n \n\n", "\u2003\n"])
 def test_a_split_without_words(write_corpus, split, text):
@@ -75,9 +91,9 @@ def test_no_such_folder(tmp_path):
 
 
 def test_a_file_that_is_no_archive(tmp_path):
-    file = tmp_path / "notes.txt"
+    file = tmp_path / "notes.tar"
     file.write_text("some words\n")
-    with refused("notes.txt", "neither a folder nor an intact zip archive"):
+    with refused("notes.tar", "neither a folder nor an intact zip archive"):
         load(file, 0)
 
 

@@ -26,7 +26,7 @@ def test_every_size_is_a_prefix_of_the_full_vocabulary():
 
 
 def test_a_size_beyond_the_words_names_the_largest_possible():
-    with pytest.raises(InputError, match=r"vocab_size=7 .* largest possible value is 6"):
+    with pytest.raises(InputError, match=r"vocab_size=7 .* give vocab_size=6 or less"):
         build_vocabulary(COUNTS, 7)
 
 

@@ -144,7 +144,7 @@ def test_seeds_are_overridden_in_either_spelling(launch, runs, seeds):
         ([f"{PYDOC}:hyprilm", "--config.corpus=ptb"], "by the configuration file"),
         ([f"{PYDOC}:hyprlm"], "did you mean 'hyprilm'"),
         ([f"{PYDOC}:hyprilm,num_epohcs=3"], "did you mean 'num_epochs'"),
-        (["--config=experiments/configs/text.py:hyprilm"], "data=FOLDER"),
+        (["--config=experiments/configs/text.py:hyprilm"], "data=PATH"),
         (["--config=experiments/configs/imdb.py:hyprilm"], "wikitext2.py"),
         (["--config"], "Missing value for flag --config"),
         (["--wrkdir=x"], "did you mean '--workdir'"),
