@@ -178,6 +178,8 @@ def test_version_is_the_changelogs_newest():
     headings = re.findall(r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert headings, "CHANGELOG.md has no released version"
     assert rilm_jax.__version__ == headings[0]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {headings[0]}\n" in citation
     # A checkout on the path is not a distribution; where it is one, both must agree.
     installed = {str(d.version) for d in importlib.metadata.distributions(name="rilm_jax")}
     assert installed <= {rilm_jax.__version__}

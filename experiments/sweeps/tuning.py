@@ -5,7 +5,7 @@ Trials that differ in the learning rate alone share a program, a lane for each r
 
 Equal is what is tried, not what a model may weigh: at 2000 words the RiLMs have 289,025 parameters
 (gated: 297,961), the baselines, tuned at d = 128 with tied words, 521,168 (lstm), 651,856
-(transformer) and 491,344 (ssm). Rows of matched size use what was found at that size.
+(transformer) and 491,344 (ssm). Rows of matched size use what was found at d = 128.
 
 What varies is the rate, and then one thing at a time beside the rate's best guess: truncation,
 dropout, clipping, batch size and temperature, where a model has them. A model without one of these
