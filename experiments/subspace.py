@@ -15,12 +15,17 @@ run again.
 """
 
 import shlex
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from absl import flags
 
 from rilm_jax import commandline, config, files, recipes
 from rilm_jax.errors import InputError
+
+if TYPE_CHECKING:
+    from rilm_jax.data import Corpus
 
 _BETAS = flags.DEFINE_list("betas", ["0", "0.2", "0.4", "0.6", "0.8", "1"], "shares of J_aug")
 _WORKDIR = flags.DEFINE_string("workdir", "runs/subspace", "folder of the runs")
@@ -45,16 +50,10 @@ def main() -> None:
     from rilm_jax.analysis import subspace
     from rilm_jax.training import summary
 
-    corpus = data.load("ptb", 10_000, data_dir=_DATA_DIR.value)
-    text = Path(_WORKDIR.value).absolute() / "text"
-    for split, n in (("train", _WORDS.value), ("valid", 2000), ("test", 2000)):
-        ids = getattr(corpus, split)[:n]
-        lines = " ".join(corpus.vocab.decode(ids)).replace(" <eos> ", "\n")
-        files.write(text / f"{split}.txt", lines.encode())
-    excerpt = data.load(text, None)
+    excerpt = _excerpt(data.load("ptb", 10_000, data_dir=_DATA_DIR.value), _WORDS.value)
     rows = []
     for beta in betas:
-        run = _run(text, len(excerpt.vocab), beta)
+        run = _run(len(excerpt.vocab), beta)
         workdir = Path(_WORKDIR.value) / f"beta={beta:g}"
         done = training.run(run, workdir, corpus=excerpt)
         model_config, params = checkpoint.load(workdir, "last", seed=_SEED)
@@ -97,15 +96,30 @@ def _beta(text: str) -> float:
     return beta
 
 
-def _run(text: Path, vocab_size: int, beta: float) -> config.RunConfig:
+def _excerpt(corpus: "Corpus", words: int) -> "Corpus":
+    """The beginnings of the three texts, with a vocabulary of the training part alone."""
+    from rilm_jax import data
+
+    lengths = {"train": words, "valid": 2000, "test": 2000}
+    texts = {split: corpus.vocab.decode(getattr(corpus, split)[:n]) for split, n in lengths.items()}
+    vocab = data.build_vocabulary(Counter(texts["train"]))
+    ids = {split: vocab.encode(text) for split, text in texts.items()}
+    return data.Corpus(vocab, **ids, name=corpus.name, info=corpus.info)
+
+
+def _run(vocab_size: int, beta: float) -> config.RunConfig:
     """alpha = augment * T = beta T^2 |V|."""
-    string = (
-        f"lstm-linear,data={text},vocab_size={vocab_size},dim={_DIM.value},unit_words=True,"
+    augment = (
         f"augment={beta * _TEMPERATURE * vocab_size},augment_temperature={_TEMPERATURE},"
-        f"cross_entropy={1 - beta},batch_size=20,window=35,learning_rate=2e-3,"
+        if beta
+        else ""
+    )
+    string = (
+        f"lstm-linear,vocab_size={vocab_size},dim={_DIM.value},unit_words=True,{augment}"
+        f"cross_entropy={1 - beta},batch_size=20,window=35,output_dropout=0,learning_rate=2e-3,"
         f"num_epochs={_EPOCHS.value},seeds={_SEED}"
     )
-    return config.from_flat(recipes.recipe("text", string))
+    return config.from_flat(recipes.recipe("ptb", string))
 
 
 if __name__ == "__main__":
