@@ -19,7 +19,7 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, comparison, results
+from rilm_jax import commandline, results
 from rilm_jax.errors import InputError
 
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -56,6 +56,8 @@ def main() -> None:
 
 
 def _compare(folder: Path, names: str) -> None:
+    from rilm_jax.results import comparison  # here, as SciPy takes a while
+
     paths = results.find_two(folder, names)
     a, b = map(results.read, paths)
     found = comparison.summaries(a, b)  # refuses two that cannot be compared

@@ -100,7 +100,7 @@ def _best(of_text: Sequence[tuple[Any, Any]]) -> str:
 
 
 def _compared(a: tuple[Any, Any], b: tuple[Any, Any]) -> str:
-    from rilm_jax import comparison  # here, as it imports SciPy and this package
+    from rilm_jax.results import comparison  # here, as SciPy takes a while
 
     found = comparison.summaries(a[1], b[1])
     intervals = {name: found[key] for name, key in _SPLITS.items() if key in found}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from rilm_jax import comparison, results
+from rilm_jax import results
 from rilm_jax.errors import InputError
+from rilm_jax.results import comparison
 
 # Student's own data (1908): hours of sleep gained by ten patients under two drugs; the mean
 # difference is 1.58 with the 95 % interval (0.700, 2.460).
