@@ -102,15 +102,24 @@ def cosine(context: heads.Context) -> heads.Head:
 @pytest.fixture
 def registered(monkeypatch):
     """The three under their names, for one test."""
-    for module, registry in (
-        (manifolds, "_REGISTRY"),
-        (backbones, "_BUILDERS"),
-        (heads, "_BUILDERS"),
-    ):
-        monkeypatch.setattr(module, registry, dict(getattr(module, registry)))
+    for module in (manifolds, backbones, heads):
+        monkeypatch.setattr(module._REGISTRY, "_added", {})
     manifolds.register("sphere", sphere())
     backbones.register("average", linen.adapt(lambda config: Average(config.dim)))
     heads.register("cosine", cosine)
+
+
+def test_names_of_the_package_stay_its_own_and_others_may_be_given_again(registered):
+    for module, own, added in (
+        (manifolds, "poincare", "sphere"),
+        (backbones, "lstm", "average"),
+        (heads, "tied", "cosine"),
+    ):
+        theirs = module.get(added)
+        with pytest.raises(InputError, match=f"name '{own}' is taken"):
+            module.register(own, theirs)
+        module.register(added, theirs)
+        assert {own, added} < set(module.names())
 
 
 def train_two_steps(config: ModelConfig) -> tuple[float, float]:

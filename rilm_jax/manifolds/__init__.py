@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import jax
 from jax.typing import ArrayLike
 
-from rilm_jax.errors import InputError, unknown_name
+from rilm_jax.errors import InputError
 from rilm_jax.manifolds import euclidean, poincare
+from rilm_jax.registry import Registry
 
 __all__ = ["Manifold", "euclidean", "get", "names", "poincare", "register"]
 
@@ -37,30 +38,17 @@ class Manifold(Protocol):
 
 
 _REQUIRED = tuple(name for name in vars(Manifold) if not name.startswith("_"))
-_REGISTRY: dict[str, Manifold] = {"euclidean": euclidean, "poincare": poincare}
-
-
-def names() -> tuple[str, ...]:
-    """The names that `get` knows, sorted."""
-    return tuple(sorted(_REGISTRY))
-
-
-def get(name: str) -> Manifold:
-    """The geometry registered under `name`; `InputError` with the nearest name if there is none."""
-    if name not in _REGISTRY:
-        raise InputError(unknown_name("manifold", name, _REGISTRY))
-    return _REGISTRY[name]
+_REGISTRY: Registry[Manifold] = Registry("manifold", {"euclidean": euclidean, "poincare": poincare})
+get, names = _REGISTRY.get, _REGISTRY.names
 
 
 def register(name: str, manifold: Manifold) -> None:
     """Make `manifold` available as `get(name)`.
 
     Raises:
-      InputError: the name belongs to another geometry, or a function of `Manifold` is missing.
+      InputError: the name is the package's own, or a function of `Manifold` is missing.
     """
-    if _REGISTRY.get(name, manifold) is not manifold:
-        raise InputError(f"The manifold name {name!r} is taken; choose another.")
     missing = [f for f in _REQUIRED if not callable(getattr(manifold, f, None))]
     if missing:
         raise InputError(f"The manifold {name!r} lacks {', '.join(missing)}; add what is missing.")
-    _REGISTRY[name] = manifold
+    _REGISTRY.register(name, manifold)

@@ -42,5 +42,5 @@ def vector_backbone(monkeypatch):
             states,
         )
 
-    monkeypatch.setitem(backbones._BUILDERS, "sum", build_sum)
+    monkeypatch.setitem(backbones._REGISTRY._added, "sum", build_sum)
     return "sum"
