@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rilm_jax.presets import RILMS
-from rilm_jax.results.record import model_name, number
-from rilm_jax.results.table import WHOLE, shown_options
+from rilm_jax.results.record import model_name, number, spread
+from rilm_jax.results.table import WHOLE, paper_value, shown_options
 
 _SCORE = "best_valid_ppl"
 _SPLITS = {"validation": _SCORE, "test": "test_ppl"}
@@ -37,15 +37,33 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     return told
 
 
+def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
+    """Every row of the RiLM paper's own recipe beside the value that the paper reports."""
+    told = []
+    for path, run in runs.items():
+        facts, score = _facts(run, path.stem), run[_SCORE]
+        value = paper_value(run["config"], facts["model"])
+        if run["config"]["preset"] == "paper" and value != "-" and score["mean"] is not None:
+            seeds = f"{len(_seeds(run))} seed{'s' if len(_seeds(run)) > 1 else ''}"
+            sentence = (
+                f"{_label(facts)}: {spread(score, '±')} ({seeds}); the paper reports {value}."
+            )
+            told.append(f"{_named(facts['text'])}: {sentence}")
+    return told
+
+
 def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
-    """The sentences as a list under a line of their own; "" where there is none."""
-    told = sentences(runs)
-    if not told:
-        return ""
-    lines = "\n".join(f"- {sentence}" for sentence in told)
-    return (
+    """The sentences as lists under a line each; "" where there are none."""
+    lists = {
         "What five seeds show (95 % intervals of the paired difference; each model by its own "
-        f"recipe):\n\n{lines}\n"
+        "recipe):": sentences(runs),
+        "What the RiLM paper's stated recipe gives here on validation, under each initialisation "
+        "that it leaves open:": beside_paper(runs),
+    }
+    return "\n".join(
+        f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n"
+        for line, told in lists.items()
+        if told
     )
 
 

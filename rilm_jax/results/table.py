@@ -112,7 +112,7 @@ def row(summary: Mapping[str, Any], name: str) -> list[str]:
         "valid, non-`<unk>`": spread(summary["best_valid_ppl_non_unk"], "±"),
         "test": spread(summary["test_ppl"], "±"),
         "test, non-`<unk>`": spread(summary["test_ppl_non_unk"], "±"),
-        "paper, valid": _paper(config, model),
+        "paper, valid": paper_value(config, model),
         "5-gram, valid": number(floor["kn5"]),
         "5-gram, non-`<unk>`": number(floor["kn5_non_unk"]),
         "tokens/s": f"{rate:,.0f} ({summary['device'].split(': ')[-1]})" if rate else "-",
@@ -136,8 +136,8 @@ def markdown(cells: Sequence[Sequence[str]]) -> str:
     return f"{md.table(HEADER, cells, right=_NUMBERS)}\n\n{_NOTES}\n"
 
 
-def _paper(config: Mapping[str, Any], model: str) -> str:
-    """The paper's value where the run has the paper's model, not a variation on it."""
+def paper_value(config: Mapping[str, Any], model: str) -> str:
+    """The paper's value where the run has the paper's model, not a variation on it; else "-"."""
     free = _NAMED | _FREE | (set() if config["backbone"] == "rilm" else _FREE_IN_BASELINES)
     varied = any(
         config.get(field.name, field.default) != field.default

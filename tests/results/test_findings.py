@@ -86,5 +86,18 @@ def test_fewer_than_five_seeds_show_nothing():
     assert len(told(a=few, b=run("hyprilm", *FIVE))) == 1
 
 
+def test_the_papers_recipe_stands_beside_the_papers_value_however_few_the_seeds():
+    runs = {
+        Path("wikitext2/a.json"): run("hyprilm,preset=paper", 112.0),
+        Path("wikitext2/b.json"): run("hyprilm,preset=paper,composition=gated", 90.0),
+        Path("wikitext2/c.json"): run("flatrilm", *FIVE),
+    }
+    assert findings.beside_paper(runs) == [
+        "wikitext2, 2,000 words: hyprilm-geodesic (paper): 112.00 (1 seed); the paper reports "
+        "54.2 ± 0.2."
+    ]
+    assert "- wikitext2, 2,000 words: hyprilm-geodesic (paper)" in findings.markdown(runs)
+
+
 def test_a_run_above_its_floor_is_said_to_be():
     assert "2.20 above the 5-gram's 28.00" in told(a=run("hyprilm", *FIVE, floor=28.0))[0]
