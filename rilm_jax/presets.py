@@ -58,7 +58,7 @@ _GENERAL: tuple[Rule, ...] = (
             "weight_decay": 0.0,
             "schedule": "cosine",
             "warmup_steps": 200,
-            "learning_rate": 3e-3,  # transformer, ssm, rhn: a guess, not measured
+            "learning_rate": 3e-3,  # rhn: a guess, not measured
             "clip_norm": 1.0,
             "batch_size": 128,
             "window": 64,
@@ -71,7 +71,7 @@ _GENERAL: tuple[Rule, ...] = (
     ({"model": "rhn"}, {"num_layers": 10}),
     ({"model": "lstm"}, {"learning_rate": 8e-3}),  # from trials that left no record
     # Scores that are products with small words are slow to grow, and an LSTM saturates meanwhile;
-    # see the trials of embed_std.
+    # see the trials of embed_std. Flat RiLM's left no record.
     ({"model": "lstm", "head": ("tied", "linear"), "manifold": "euclidean"}, {"embed_std": 0.3}),
     ({"model": "flatrilm", "head": "tied"}, {"embed_std": 0.2}),
     ({"head": "geodesic"}, {"tau": 1.0}),  # on the baselines: a guess, not measured

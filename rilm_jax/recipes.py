@@ -122,8 +122,8 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     fixed = {"corpus": _corpus(corpus, given), "preset": preset} | _architecture(model, head, given)
     wants_match = _wants_match(model, given)
     defaults = {name: field.default for name, field in config.flat_fields().items()}
-    facts = defaults | given | {"model": model, "head": head, "corpus": corpus}
-    facts["manifold"] = fixed["manifold"]
+    named = {"model": model, "head": head, "corpus": corpus, "manifold": fixed["manifold"]}
+    facts = defaults | given | named
     values = presets.values(preset, facts) | given | fixed
     _check_read(given, defaults | values | {"model": model})
     run = config.from_flat(values)
