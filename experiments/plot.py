@@ -50,12 +50,7 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
     written = []
     runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
     for corpus in recipes.CORPORA:
-        here = {
-            path: run
-            for path, run in runs.items()
-            if run["config"]["corpus"] == corpus and run["config"]["vocab_size"] == 2000
-        }
-        models = results.best_by_title(here)
+        models = results.best_by_title(runs, corpus)
         if not models:
             continue
         best = [found[0] for found in models.values()]
@@ -66,7 +61,7 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
             drawn = dict(list(drawn.items())[:_MOST_CURVES])
             made = curves.learning_curves(drawn, floor=floor, title=title)
             written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
-        sizes = {title: [run for _, run in found] for title, found in models.items()}
+        sizes = {model: [run for _, run in found] for model, found in models.items()}
         made = curves.frontier(sizes, floor=floor, title=title)
         written.append(figures.save(made, out / f"frontier-{corpus}.{_FORMAT.value}"))
     if not written:

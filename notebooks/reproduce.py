@@ -74,15 +74,14 @@ display(Markdown(results.markdown(results.rows(finished))))
 # ## Learning curves, and perplexity against size and compute
 
 # %%
-here = {path: run for path, run in finished.items() if run["config"]["corpus"] == CORPUS}
-models = results.best_by_title(here)
+models = results.best_by_title(finished, CORPUS)
 best = [found[0] for found in models.values()]
 floor = best[0][1]["floor"]["kn5"]
 drawn = {path.stem: results.curve(path) for path, _ in best[:7]}
 curves.learning_curves(drawn, floor=floor, title=CORPUS)
 
 # %%
-sizes = {title: [run for _, run in found] for title, found in models.items()}
+sizes = {model: [run for _, run in found] for model, found in models.items()}
 curves.frontier(sizes, floor=floor, title=CORPUS)
 
 # %% [markdown]

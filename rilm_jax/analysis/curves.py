@@ -77,8 +77,8 @@ def frontier(
     for axis, key in ((left, "params"), (right, "multiplications")):
         for i, (label, of_label) in enumerate(points.items()):
             of_label = sorted(of_label, key=lambda point: point[key])
-            sizes, scores = zip(*((point[key], point["ppl"]) for point in of_label), strict=True)
-            axis.plot(sizes, scores, linewidth=0.8, label=label, **figures.style(i))
+            xs, ys = zip(*((point[key], point["ppl"]) for point in of_label), strict=True)
+            axis.plot(xs, ys, linewidth=0.8, label=label, **figures.style(i))
         if floor is not None:
             axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
         values = [point[key] for of_label in points.values() for point in of_label]

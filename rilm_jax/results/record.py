@@ -170,18 +170,26 @@ def title(config: Mapping[str, Any]) -> str:
 
 
 def best_by_title(
-    runs: Mapping[Path, Mapping[str, Any]],
+    runs: Mapping[Path, Mapping[str, Any]], corpus: str, vocab_size: int = 2000
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
     """The best run of every title at every number of parameters; best titles first.
 
     Args:
-      runs: of one corpus and vocabulary; those without a finished seed are left out.
+      runs: by file; those without a finished seed are left out.
+      corpus: of the runs that are asked for.
+      vocab_size: of them.
     """
+    wanted = (corpus, vocab_size)
 
     def score(found):
         return found[1]["best_valid_ppl"]["mean"]
 
-    scored = [(path, run) for path, run in runs.items() if score((path, run)) is not None]
+    scored = [
+        (path, run)
+        for path, run in runs.items()
+        if (run["config"]["corpus"], run["config"]["vocab_size"]) == wanted
+        and score((path, run)) is not None
+    ]
     by_title: dict[str, dict[int, tuple[Path, Mapping[str, Any]]]] = {}
     for path, run in sorted(scored, key=score):
         of_size = by_title.setdefault(title(run["config"]), {})

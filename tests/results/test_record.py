@@ -22,11 +22,12 @@ def test_the_best_run_of_every_title_and_size():
             ("hyprilm,k=64", None, 4),
             ("hyprilm,composition=gated", 30.0, 5),
             ("lstm-linear", 31.5, 6),
+            ("hyprilm,vocab_size=500", 9.0, 3),
         )
     }
     found = {
         title: [str(path) for path, _ in of_title]
-        for title, of_title in results.best_by_title(runs).items()
+        for title, of_title in results.best_by_title(runs, "wikitext2").items()
     }
     assert found == {
         "hyprilm-geodesic,composition=gated": ["hyprilm,composition=gated"],
@@ -34,4 +35,4 @@ def test_the_best_run_of_every_title_and_size():
         "lstm-linear": ["lstm-linear"],
     }
     assert next(iter(found)) == "hyprilm-geodesic,composition=gated"
-    assert results.best_by_title({}) == {}
+    assert results.best_by_title(runs, "ptb") == results.best_by_title({}, "wikitext2") == {}
