@@ -11,7 +11,8 @@ record:
   python experiments/benchmark.py --suite=cpu --show
   python experiments/benchmark.py --suite=cpu --quick
 
-A record goes to experiments/results/benchmarks/SUITE.json.
+A record goes to experiments/results/benchmarks, SUITE.json and its tables,
+SUITE.md.
 """
 
 import json
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline
+from rilm_jax import commandline, files
 from rilm_jax.errors import InputError
 
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -31,9 +32,7 @@ _REPEATS = flags.DEFINE_integer("repeats", 0, "of every row; 0: as the suite say
 _OUT = flags.DEFINE_string(
     "out", None, "folder of the records (default: the project's experiments/results/benchmarks)"
 )
-_DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "gpu: folder with WikiText-2 (default: the environment's RILM_DATA_DIR)"
-)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "gpu: folder with WikiText-2 (or RILM_DATA_DIR)")
 
 
 def main() -> None:
@@ -55,14 +54,13 @@ def main() -> None:
         _check_writable(folder)
 
     from experiments.benchmarks import suites  # here, so that --help need not wait for JAX
-    from rilm_jax.training.workdir import write_json
 
     record = suites.run(suite, quick=_QUICK.value, repeats=_REPEATS.value, data_dir=_DATA_DIR.value)
     print(report.markdown(record))
     if "not_run" in record and path.exists():
         return  # what was measured where there is one stays
     if keep:
-        write_json(path, record)
+        files.write_record(path, record, report.page(record))
         print(f"\n{path}")
 
 

@@ -71,7 +71,6 @@ def main() -> None:
     record = {"command": shlex.join(["python", "experiments/collapse.py", *arguments])}
     record |= {"seed": _SEED, "rows": rows, **summary.circumstances()}
     path = Path(_OUT.value or _RESULTS) / f"{_CORPUS.value}.json"
-    files.write_json(path, record)
     table = collapse.table(rows)
     page = (
         f"# Recurrences and the boundary, {_CORPUS.value}\n\n"
@@ -79,7 +78,7 @@ def main() -> None:
         f"sqrt(c) |h| over {_WINDOWS} validation windows.\n\n{table}\n"
         f"![|h| by step]({_CORPUS.value}.png)\n"
     )
-    files.write(path.with_suffix(".md"), page.encode())
+    files.write_record(path, record, page)
     collapse.plot(rows, path.with_suffix(".png"))
     print(table)
 

@@ -20,9 +20,7 @@ _SPLIT = flags.DEFINE_string("split", "test", "train, valid or test")
 _TEXT = flags.DEFINE_string("text", None, "a UTF-8 file to evaluate in place of a split")
 _WORST = flags.DEFINE_integer("worst", 5, "of a text, how many of its worst lines to print")
 _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) or last")
-_DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "folder with the run's corpus (default: the environment's RILM_DATA_DIR)"
-)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the run's corpus (or RILM_DATA_DIR)")
 
 
 def main() -> None:

@@ -32,9 +32,7 @@ _EXPLAIN = flags.DEFINE_bool(
     "explain", False, "print what each word was drawn from (of all words, the first ten)"
 )
 _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) or last")
-_DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "folder with the run's corpus (default: the environment's RILM_DATA_DIR)"
-)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the run's corpus (or RILM_DATA_DIR)")
 
 
 def main() -> None:

@@ -76,7 +76,6 @@ def main() -> None:
     record |= {"seed": _SEED, "vocab_size": len(excerpt.vocab), "temperature": _TEMPERATURE}
     record |= {"rows": rows, **summary.circumstances()}
     path = Path(_OUT.value or _RESULTS) / "ptb.json"
-    files.write_json(path, record)
     table = subspace.table(rows)
     page = (
         "# The spaces of W and L\n\n"
@@ -84,7 +83,7 @@ def main() -> None:
         f"{len(excerpt.vocab):,} of them different.\n\n{table}\n"
         "![distance against beta](ptb.png)\n"
     )
-    files.write(path.with_suffix(".md"), page.encode())
+    files.write_record(path, record, page)
     subspace.plot(rows, path.with_suffix(".png"))
     print(table)
 

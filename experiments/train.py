@@ -35,9 +35,7 @@ _CONFIG = config_flags.DEFINE_config_file(
 _WORKDIR = flags.DEFINE_string(
     "workdir", None, "folder of the run (default runs/CORPUS/NAME, of both runs/quickstart)"
 )
-_DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "folder with the corpus (default: the environment's RILM_DATA_DIR)"
-)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
 _DOWNLOAD = flags.DEFINE_bool("download", False, "fetch a corpus that is not there")
 _TENSORBOARD = flags.DEFINE_bool("tensorboard", False, "write TensorBoard events, too")
 _LIST = flags.DEFINE_bool("list", False, "print every corpus, model, head and key, and leave")

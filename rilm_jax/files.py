@@ -49,6 +49,16 @@ def write_json(path: Path, content: Any) -> None:
     write(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
+def write_record(path: Path, record: Any, page: str) -> None:
+    """A record as JSON, NAME.json, and beside it the page that shows it, NAME.md.
+
+    Raises:
+      InputError, ValueError: as `write_json`.
+    """
+    write_json(path, record)
+    write(path.with_suffix(".md"), page.encode())
+
+
 @contextlib.contextmanager
 def _refused(path: Path) -> Iterator[None]:
     try:

@@ -20,6 +20,13 @@ def markdown(record: Record) -> str:
     return "\n\n".join(blocks)
 
 
+def page(record: Record) -> str:
+    """`markdown` as a page of its own, which says where it comes from."""
+    command = f"python experiments/benchmark.py --suite={record['suite']}"
+    note = f"Made by `{command}`; docs/performance.md says what is measured."
+    return f"# Benchmark: {record['suite']}\n\n{note}\n\n{markdown(record)}\n"
+
+
 def heading(record: Record) -> str:
     """Where, when and with what; a suite that was not run says so here."""
     versions = record["versions"]
@@ -66,8 +73,8 @@ def rows_table(record: Record) -> str:
         rows.append(
             [
                 row["name"],
-                f"{row['median']:.3g} {row['unit']}",
-                f"{row['min']:.3g} to {row['max']:.3g}",
+                f"{_digits(row['median'])} {row['unit']}",
+                f"{_digits(row['min'])} to {_digits(row['max'])}",
                 _rate(row),
                 f"{row['temporary_mib']:.1f}" if "temporary_mib" in row else "",
                 f"{row['compile_seconds']:.1f}" if "compile_seconds" in row else "",
@@ -75,6 +82,11 @@ def rows_table(record: Record) -> str:
         )
     header = ["row", "median", "range", "rate", "temporary MiB", "compile s"]
     return table(header, rows)
+
+
+def _digits(value: float) -> str:
+    """Three digits that count, and never an exponent."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _rate(row: Mapping[str, Any]) -> str:

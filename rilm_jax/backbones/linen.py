@@ -12,7 +12,9 @@ from `inputs` [B, T, d], a carry, `mask` [B, T] or None and whether dropout is o
     def word_inputs(self, vectors): ...        # [..., d] -> [..., K], what a word alone decides;
                                                # `inputs` then has K columns, made once a word
 
-With dropout on, `self.make_rng("dropout")` is at hand.
+`deterministic` is False in training where one of the configuration's four dropout rates is above 0
+(`ModelConfig.drops`): give a module with dropout of its own its rate from `config.dropout`. Then
+`self.make_rng("dropout")` is at hand.
 """
 
 from collections.abc import Callable

@@ -26,7 +26,8 @@ def cell(z: jax.Array, c: jax.Array) -> Carry:
     """(h', c') of the four gates' arguments [B, 4 H] and c [B, H], without a product of matrices.
 
     The derivative is written out, from the gates as they were: no exponential is taken twice, and
-    there is less to store than what automatic differentiation keeps.
+    there is less to store than what automatic differentiation keeps. It is in reverse mode only;
+    `jax.jvp` refuses it.
     """
     return _cell(z, c)[0]
 

@@ -1,7 +1,7 @@
 """A recurrence whose gradients stop every k steps, so that it can be trained by truncated BPTT."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def scan(
     k: int = 0,
     *,
     emit: Callable[[Any, Any], Any] = lambda state, x: state,
-    keep: str = "states",
+    keep: Literal["states", "products", "all"] = "states",
 ) -> tuple[Any, Any]:
     """`state = step(state, x_t)` over the words of a batch of sequences.
 

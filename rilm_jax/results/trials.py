@@ -60,16 +60,10 @@ def of_summary(summary: Mapping[str, Any], name: str) -> list[Trial]:
     told = tuple(o for o in options(summary, name) if not o.startswith(_UNTOLD))
     scores = summary["best_valid_ppl"]["per_seed"]
     factors = config.get("rate_factors") or [1.0] * len(scores)
+    corpus, model, rate = config["corpus"], title(config), config["learning_rate"]
     return [
-        Trial(
-            config["corpus"],
-            title(config),
-            config["learning_rate"] * f,
-            told,
-            config["num_epochs"],
-            v,
-        )
-        for f, v in zip(factors, scores, strict=True)
+        Trial(corpus, model, rate * factor, told, config["num_epochs"], valid)
+        for factor, valid in zip(factors, scores, strict=True)
     ]
 
 

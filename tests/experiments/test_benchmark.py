@@ -5,6 +5,7 @@ Nothing here tests how long anything takes.
 
 import json
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from rilm_jax.backbones import ssm
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
+RECORDS = Path(suites.__file__).parents[1] / "results" / "benchmarks"
 CIRCUMSTANCES = {
     "suite": "cpu",
     "quick": False,
@@ -174,6 +176,11 @@ def test_the_tables_say_what_the_record_says():
     ]
 
 
+@pytest.mark.parametrize("record", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_pages_on_record_show_their_records(record):
+    assert record.with_suffix(".md").read_text() == report.page(json.loads(record.read_text()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", ["cpu", "scaling", "gpu"])
 def test_a_suite_runs_from_end_to_end(launch, tmp_path, suite):
@@ -189,6 +196,7 @@ def test_a_suite_runs_from_end_to_end(launch, tmp_path, suite):
         assert len([t for t in record["targets"] if t["target"]]) == 4
     if suite == "gpu":
         assert record["run"]["wall_seconds"] > 0
+    assert (tmp_path / "records" / f"{suite}.md").read_text() == report.page(record)
     shown = launch("benchmark", f"--suite={suite}", "--show", f"--out={tmp_path / 'records'}")
     assert shown.out.strip() == report.markdown(record)
 
