@@ -14,6 +14,7 @@ from rilm_jax.errors import InputError
 
 SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
 
+_TELLING = ("composition", "recurrence", "augment", "target_grad", "part")
 _NUMBER, _MAYBE = (int, float), (int, float, types.NoneType)
 _WORDS = ("backbone", "head", "manifold", "composition", "corpus", "preset")
 #: What is read of a summary here and in comparisons, and its types.
@@ -163,10 +164,12 @@ def model_name(config: Mapping[str, Any]) -> str:
 
 
 def title(config: Mapping[str, Any]) -> str:
-    """MODEL-HEAD, and the composition of a RiLM whose is not the usual one."""
-    told = f"{model_name(config)}-{config['head']}"
-    usual = config["composition"] == "mlp"
-    return told if usual else f"{told},composition={config['composition']}"
+    """MODEL-HEAD, and what else makes it another model, or another loss, than that usually is."""
+    usual = configuration.flat_fields()
+    other = [n for n in _TELLING if config.get(n, usual[n].default) != usual[n].default]
+    return ",".join(
+        [f"{model_name(config)}-{config['head']}", *(f"{n}={config[n]}" for n in other)]
+    )
 
 
 def best_by_title(

@@ -19,6 +19,7 @@ def test_the_best_run_of_every_title_and_size():
             ("hyprilm,dim=64", 33.0, 2),
             ("hyprilm", 31.0, 4),
             ("hyprilm,k=1", 32.0, 4),
+            ("hyprilm,augment=0.2", 29.0, 4),
             ("hyprilm,k=64", None, 4),
             ("hyprilm,composition=gated", 30.0, 5),
             ("lstm-linear", 31.5, 6),
@@ -30,9 +31,10 @@ def test_the_best_run_of_every_title_and_size():
         for title, of_title in results.best_by_title(runs, "wikitext2").items()
     }
     assert found == {
+        "hyprilm-geodesic,augment=0.2": ["hyprilm,augment=0.2"],
         "hyprilm-geodesic,composition=gated": ["hyprilm,composition=gated"],
         "hyprilm-geodesic": ["hyprilm", "hyprilm,dim=64"],
         "lstm-linear": ["lstm-linear"],
     }
-    assert next(iter(found)) == "hyprilm-geodesic,composition=gated"
+    assert next(iter(found)) == "hyprilm-geodesic,augment=0.2"
     assert results.best_by_title(runs, "ptb") == results.best_by_title({}, "wikitext2") == {}
