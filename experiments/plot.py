@@ -19,6 +19,7 @@ from absl import flags
 
 from rilm_jax import commandline, files, markdown, recipes, results
 from rilm_jax.errors import InputError
+from rilm_jax.progress import bar
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _WORKDIR = flags.DEFINE_multi_string("workdir", [], "a trained run; to be repeated")
@@ -76,36 +77,35 @@ def _label(name: str) -> str:
 
 def _of_models(out: Path) -> list[Path]:
     from rilm_jax import trained
-    from rilm_jax.analysis import figures, geometry, top_k_words
+    from rilm_jax.analysis import figures, geometry, side_by_side, top_k_words
 
     found = trained.load_alike(_WORKDIR.value, seed=_SEED.value, data_dir=_DATA_DIR.value)
-    runs = {_label(name): run for name, run in found.items()}
+    runs = dict(zip(results.labels(list(found)), found.values(), strict=True))
     first = next(iter(runs.values()))
-    vocab = first.corpus.vocab
+    corpus, vocab = first.corpus.name, first.corpus.vocab
     if _PROMPT.value is None:
         ids = geometry.first_prefix(first.corpus.valid, vocab, _LENGTH.value)
     else:
-        ids, _ = trained.encode(first.corpus.name, vocab, _PROMPT.value)
+        ids, _ = trained.encode(corpus, vocab, _PROMPT.value)
         if len(ids) < 2:
             raise InputError("--prompt holds fewer than two words; give a longer one.")
     models = {name: (run.model, run.params) for name, run in runs.items()}
+    drawings = {
+        "trajectories": lambda: geometry.draw_trajectories(models, vocab, ids),
+        "radii": lambda: geometry.draw_radii(models, first.corpus.valid),
+    }
     written = [
-        figures.save(made, out / f"{name}-{first.corpus.name}.{_FORMAT.value}")
-        for name, made in (
-            ("trajectories", geometry.draw_trajectories(models, vocab, ids)),
-            ("radii", geometry.draw_radii(models, first.corpus.valid)),
-        )
+        figures.save(draw(), out / f"{name}-{corpus}.{_FORMAT.value}")
+        for name, draw in bar(None, "drawing", "picture", iterable=drawings.items())
     ]
-    rows = []
-    for name, run in runs.items():
-        found = top_k_words(run.model, run.params, vocab, ids, 5)
-        distances = [None] * 5 if found.distance is None else found.distance
-        for word, p, d in zip(found.words, found.probability, distances, strict=True):
-            rows.append([name, word, f"{p:.4f}", "-" if d is None else f"{d:.4f}"])
-    header = ["model", "next word", "probability", "distance"]
-    page = f"After *{' '.join(vocab.decode(ids))}*:\n\n"
-    page += markdown.table(header, rows, right=header[2:]) + "\n"
-    path = out / f"decoding-{first.corpus.name}.md"
+    likeliest = {name: top_k_words(*model, vocab, ids, 5) for name, model in models.items()}
+    seed = "the first seed of each" if _SEED.value is None else f"seed {_SEED.value}"
+    context = markdown.escaped(" ".join(vocab.decode(ids)))
+    page = f"# Next words: {corpus}\n\nMade by `python experiments/plot.py` from "
+    page += " and ".join(f"`{name}`" for name in found)
+    page += f", {seed}: the likeliest words after *{context}*, with their probability p"
+    page += f" and their geodesic distance d from the context.\n\n{side_by_side(likeliest)}"
+    path = out / f"decoding-{corpus}.md"
     files.write(path, page.encode())
     return [*written, path]
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, files, markdown
+from rilm_jax import commandline, files, markdown, results
 from rilm_jax.errors import InputError
+from rilm_jax.progress import bar
 
 _WORKDIR = flags.DEFINE_multi_string("workdir", [], "a run's work directory; to be repeated")
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RILM_DATA_DIR)")
@@ -30,31 +31,35 @@ def main() -> None:
         raise InputError("--workdir is missing; give one for each model, e.g. two of runs/ptb.")
 
     from rilm_jax import trained
-    from rilm_jax.analysis import shares, top_k_words
+    from rilm_jax.analysis import shares, side_by_side, top_k_words
 
-    runs = trained.load_alike(_WORKDIR.value, data_dir=_DATA_DIR.value)
+    found = trained.load_alike(_WORKDIR.value, data_dir=_DATA_DIR.value)
+    runs = dict(zip(results.labels(list(found)), found.values(), strict=True))
     first = next(iter(runs.values()))
     ids, vocab = first.corpus.valid, first.corpus.vocab
 
     rows = []
-    for name, run in runs.items():
-        found = shares(run.model, run.params, ids)
-        rows.append([name, *(f"{value:.4f}" for value in found)])
-    header = ["model", "target", "its neighbours", "20 frequent words", "<unk>"]
-    page = "# Predictions\n\nMean probability over validation targets that are words:\n\n"
-    page += markdown.table(header, rows, right=header[1:]) + "\n\n"
+    for name, run in bar(len(runs), "sharing out", "model", iterable=runs.items()):
+        of_run = shares(run.model, run.params, ids)
+        rows.append([markdown.escaped(name), *(f"{value:.4f}" for value in of_run)])
+    header = ["model", "target", "neighbours", "frequent", "unk"]
+    page = (
+        "# Predictions\n\nMean probability over validation targets that are words: of the target, "
+    )
+    page += "of its ten neighbours in\nthe embedding, of the twenty most frequent words, and of "
+    page += f"`<unk>`.\n\n{markdown.table(header, rows, right=header[1:], padded=True)}\n"
 
-    rows = []
     step = max(1, (len(ids) - 1) // _CONTEXTS.value)
-    for start in range(0, step * _CONTEXTS.value, step):
-        context, target = ids[start : start + _LENGTH.value], ids[start + _LENGTH.value]
-        cells = [" ".join(vocab.decode(context)), vocab.decode([target])[0]]
-        for run in runs.values():
-            best = top_k_words(run.model, run.params, vocab, context, _TOP_K.value)
-            told = zip(best.words, best.probability, strict=True)
-            cells.append(", ".join(f"{word} {p:.2f}" for word, p in told))
-        rows.append(cells)
-    page += markdown.table(["context", "target", *runs], rows) + "\n"
+    starts = range(0, step * _CONTEXTS.value, step)
+    for start in bar(len(starts), "predicting", "context", iterable=starts):
+        end = start + _LENGTH.value
+        *context, target = vocab.decode(ids[start : end + 1])
+        likeliest = {
+            name: top_k_words(run.model, run.params, vocab, ids[start:end], _TOP_K.value)
+            for name, run in runs.items()
+        }
+        page += f"\nAfter *{markdown.escaped(' '.join(context))}*, where the text has "
+        page += f"**{markdown.escaped(target)}**:\n\n{side_by_side(likeliest)}"
     if _OUT.value:
         files.write(Path(_OUT.value), page.encode())
     print(page, end="")

@@ -1,5 +1,6 @@
-"""Tables in Markdown."""
+"""Markdown: tables, and text that is not to be read as markup."""
 
+import re
 from collections.abc import Collection, Sequence
 
 
@@ -26,3 +27,8 @@ def table(
         head, *rest = [f"{cell:{'>' if numeric else '<'}{width}}" for cell in cells]
         columns.append([head, rule, *rest])
     return "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
+
+
+def escaped(text: str) -> str:
+    """A text of any words, so that it is shown as it stands; a table escapes `|` itself."""
+    return re.sub(r"([\\`*_<\[\]#~&])", r"\\\1", text)

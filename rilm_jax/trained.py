@@ -79,12 +79,20 @@ def load_alike(
     seed: int | None = None,
     data_dir: str | Path | None = None,
 ) -> dict[str, Trained]:
-    """`load_seed` of several runs, by their folders' names, to be looked at side by side.
+    """`load_seed` of several runs, to be looked at side by side, by their folders' names.
+
+    Where two folders have one name, the paths take their place.
 
     Raises:
       InputError: what `load` raises, or a run whose vocabulary is another than the first one's.
     """
-    runs = {Path(w).name: load_seed(w, seed=seed, data_dir=data_dir) for w in workdirs}
+    names = [Path(workdir).absolute().name for workdir in workdirs]
+    if len(set(names)) < len(names):
+        names = [str(workdir) for workdir in workdirs]
+    runs = {
+        name: load_seed(workdir, seed=seed, data_dir=data_dir)
+        for name, workdir in zip(names, workdirs, strict=True)
+    }
     first = next(iter(runs))
     for name, run in runs.items():
         if run.corpus.vocab != runs[first].corpus.vocab:

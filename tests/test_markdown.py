@@ -18,3 +18,10 @@ def test_a_padded_table_can_be_read_as_it_stands():
         "| a      |   1.0 |",
         "| longer |  22.0 |",
     ]
+
+
+def test_words_are_shown_as_they_stand():
+    assert markdown.escaped("<unk> *a* [b](c) _d_ `e` \\f") == (
+        "\\<unk> \\*a\\* \\[b\\](c) \\_d\\_ \\`e\\` \\\\f"
+    )
+    assert markdown.escaped("the city 's U.S.") == "the city 's U.S."

@@ -1,6 +1,7 @@
 """Which words come next, and where they lie as seen from the context."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from rilm_jax import manifolds
+from rilm_jax import manifolds, markdown
 from rilm_jax.analysis.trajectory import place, trajectory
 from rilm_jax.data import Vocabulary
 from rilm_jax.errors import InputError
@@ -82,6 +83,25 @@ def candidates(
     prep = model.prepare(params) if prep is None else prep
     ids, *numbers = jax.device_get(_candidates(model, params, prep, state, k, allow_unk))
     return Candidates(tuple(vocab.decode(ids)), *numbers)
+
+
+def side_by_side(found: Mapping[str, Candidates]) -> str:
+    """A Markdown table of several models' next words, each with p and, where it has one, d.
+
+    Args:
+      found: equally many of each model, by its label.
+    """
+    header: list[str] = []
+    columns: list[list[str]] = []
+    for label, best in found.items():
+        header += [markdown.escaped(label), "p"]
+        columns += [[markdown.escaped(word) for word in best.words]]
+        columns += [[f"{p:.4f}" for p in best.probability]]
+        if best.distance is not None:
+            header.append("d")
+            columns.append([f"{d:.4f}" for d in best.distance])
+    rows = list(zip(*columns, strict=True))
+    return markdown.table(header, rows, right=("p", "d"), padded=True) + "\n"
 
 
 @functools.partial(jax.jit, static_argnames=("model", "k", "allow_unk"))

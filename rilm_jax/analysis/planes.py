@@ -68,10 +68,22 @@ def draw_path(axis: Any, points: np.ndarray, words: list[str], *, disk: bool) ->
         leg = arc(points[i], points[i + 1]) if disk else points[i : i + 2]
         axis.plot(*leg.T, color=colours[i + 1], linewidth=1.2)
     axis.scatter(*points.T, s=14, color=colours, zorder=3)
-    for place, word in zip(points, words, strict=True):
+    for i, word in enumerate(words):
+        away = points[i] - points[max(0, i - 1) : i + 2].mean(
+            axis=0
+        )  # from the legs that meet here
+        away /= np.linalg.norm(away) or 1
         axis.annotate(
-            word, place, xytext=(3, 3), textcoords="offset points", fontsize=6, color=figures.BLACK
+            word,
+            points[i],
+            xytext=4 * away,
+            textcoords="offset points",
+            fontsize=6,
+            color=figures.BLACK,
+            ha="left" if away[0] >= 0 else "right",
+            va="bottom" if away[1] >= 0 else "top",
         )
+    axis.margins(0.12)  # room for the words
     axis.set_aspect("equal")
     axis.set(xlabel="first principal direction", ylabel="second principal direction")
 
@@ -81,4 +93,5 @@ def draw_boundary(axis: Any) -> None:
     from matplotlib.patches import Circle
 
     axis.add_patch(Circle((0, 0), 1, fill=False, color=figures.GREY, linewidth=0.8))
-    axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+    ticks = (-1, -0.5, 0, 0.5, 1)
+    axis.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), xticks=ticks, yticks=ticks)

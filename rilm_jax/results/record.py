@@ -4,7 +4,7 @@ import difflib
 import json
 import shlex
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +170,14 @@ def title(config: Mapping[str, Any]) -> str:
     return ",".join(
         [f"{model_name(config)}-{config['head']}", *(f"{n}={config[n]}" for n in other)]
     )
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Configuration strings without the options that all share, if that leaves them apart."""
+    parts = [name.split(",") for name in names]
+    shared = set.intersection(*(set(options) for _, *options in parts))
+    short = [",".join([m, *(o for o in options if o not in shared)]) for m, *options in parts]
+    return short if len(set(short)) == len(short) else list(names)
 
 
 def best_by_title(

@@ -38,3 +38,13 @@ def test_the_best_run_of_every_title_and_size():
     }
     assert next(iter(found)) == "hyprilm-geodesic,augment=0.2"
     assert results.best_by_title(runs, "ptb") == results.best_by_title({}, "wikitext2") == {}
+
+
+def test_labels_leave_out_what_all_share():
+    names = ["lstm-linear,preset=tying,seeds=42", "lstm-tied,preset=tying,augment=0.65,seeds=42"]
+    assert results.labels(names) == ["lstm-linear", "lstm-tied,augment=0.65"]
+    assert results.labels(["hyprilm,preset=tuned"]) == ["hyprilm"]
+    assert results.labels(["hyprilm,k=1,c=0.1", "hyprilm,c=0.1,k=1"]) == [
+        "hyprilm,k=1,c=0.1",
+        "hyprilm,c=0.1,k=1",
+    ]
