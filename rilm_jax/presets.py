@@ -71,7 +71,7 @@ _GENERAL: tuple[Rule, ...] = (
     ({"model": "rhn"}, {"num_layers": 10}),
     ({"model": "lstm"}, {"learning_rate": 8e-3}),  # from trials that left no record
     # Scores that are products with small words are slow to grow, and an LSTM saturates meanwhile;
-    # see the trials of embed_std. Flat RiLM's left no record.
+    # see the trials of embed_std. Flat RiLM's words want to be smaller, but not small, either.
     ({"model": "lstm", "head": ("tied", "linear"), "manifold": "euclidean"}, {"embed_std": 0.3}),
     ({"model": "flatrilm", "head": "tied"}, {"embed_std": 0.2}),
     ({"head": "geodesic"}, {"tau": 1.0}),  # on the baselines: a guess, not measured
