@@ -110,6 +110,6 @@ def _plain_numbers(axis: Any) -> None:
     """40 and 60 on a logarithmic axis, rather than powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 5, 6, 8)))
+    axis.set_major_locator(LogLocator(subs=(1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8)))
     axis.set_major_formatter(ScalarFormatter())
     axis.set_minor_formatter(NullFormatter())
