@@ -28,9 +28,9 @@ def main() -> None:
 
     from rilm_jax import scoring, trained  # here, so that --help need not wait for JAX
 
-    run = trained.load(workdir, _WHICH.value, data_dir=_DATA_DIR.value)
+    run = trained.load(workdir, _WHICH.value, data_dir=_DATA_DIR.value, with_corpus=not _TEXT.value)
     if _TEXT.value:
-        text = scoring.read_text(_TEXT.value, run.corpus.vocab, run.config.corpus)
+        text = scoring.read_text(_TEXT.value, run.vocab, run.config.corpus)
         what, scores = _TEXT.value, scoring.score_text(run, text)
     else:
         text = None

@@ -32,7 +32,6 @@ _EXPLAIN = flags.DEFINE_bool(
     "explain", False, "print what each word was drawn from (of all words, the first ten)"
 )
 _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) or last")
-_DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the run's corpus (or RILM_DATA_DIR)")
 
 
 def main() -> None:
@@ -43,8 +42,8 @@ def main() -> None:
 
     from rilm_jax import analysis, generation, trained
 
-    run = trained.load_seed(workdir, _WHICH.value, seed=_SEED.value, data_dir=_DATA_DIR.value)
-    vocab = run.corpus.vocab
+    run = trained.load_seed(workdir, _WHICH.value, seed=_SEED.value, with_corpus=False)
+    vocab = run.vocab
     ids, unknown = trained.encode(run.config.corpus, vocab, prompt)
     prep = run.model.prepare(run.params)
     steps = generation.stream(

@@ -82,7 +82,8 @@ def _of_models(out: Path) -> list[Path]:
     found = trained.load_alike(_WORKDIR.value, seed=_SEED.value, data_dir=_DATA_DIR.value)
     runs = dict(zip(results.labels(list(found)), found.values(), strict=True))
     first = next(iter(runs.values()))
-    corpus, vocab = first.corpus.name, first.corpus.vocab
+    assert first.corpus is not None  # which load_alike has read
+    corpus, vocab = first.corpus.name, first.vocab
     if _PROMPT.value is None:
         ids = geometry.first_prefix(first.corpus.valid, vocab, _LENGTH.value)
     else:

@@ -36,7 +36,8 @@ def main() -> None:
     found = trained.load_alike(_WORKDIR.value, data_dir=_DATA_DIR.value)
     runs = dict(zip(results.labels(list(found)), found.values(), strict=True))
     first = next(iter(runs.values()))
-    ids, vocab = first.corpus.valid, first.corpus.vocab
+    assert first.corpus is not None  # which load_alike has read
+    ids, vocab = first.corpus.valid, first.vocab
 
     rows = []
     for name, run in bar(len(runs), "sharing out", "model", iterable=runs.items()):

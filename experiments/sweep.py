@@ -40,14 +40,15 @@ _RUNS = flags.DEFINE_string("runs", "runs", "parent folder of the work directori
 _RESULTS = flags.DEFINE_string(
     "results", None, "folder of the summaries (default: the project's experiments/results)"
 )
-_README = flags.DEFINE_string("readme", None, "file with the table (default: the project's)")
+_README = flags.DEFINE_string(
+    "readme", None, "file with the table (default: the project's, or with --results none)"
+)
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpora (or RILM_DATA_DIR)")
 
 
 def main() -> None:
     suite = commandline.required(_SUITE, "controls")
-    folder = Path(_RESULTS.value or _PROJECT / "experiments" / "results")
-    readme = Path(_README.value or _PROJECT / "README.md")
+    folder, readme = commandline.record_paths(_RESULTS, _README, _PROJECT)
     if str(_PROJECT) not in sys.path:  # the suites are no part of the installed package
         sys.path.insert(0, str(_PROJECT))
 

@@ -31,12 +31,13 @@ _COMPARE = flags.DEFINE_string("compare", None, "A,B: two runs on record; change
 _RESULTS = flags.DEFINE_string(
     "results", None, "folder of the summaries (default: the project's experiments/results)"
 )
-_README = flags.DEFINE_string("readme", None, "file with the markers (default: the project's)")
+_README = flags.DEFINE_string(
+    "readme", None, "file with the markers (default: the project's, or with --results none)"
+)
 
 
 def main() -> None:
-    folder = Path(_RESULTS.value or _PROJECT / "experiments" / "results")
-    readme = Path(_README.value or _PROJECT / "README.md")
+    folder, readme = commandline.record_paths(_RESULTS, _README, _PROJECT)
     if _COMPARE.value:
         if _CHECK.value or _COLLECT.value:
             raise InputError("--compare stands alone; leave out --check and --collect.")

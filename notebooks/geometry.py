@@ -127,7 +127,7 @@ for name in ("hyprilm", "flatrilm"):
     training.run(config.from_flat(recipes.recipe("pydoc", string)), folder / name)
     opened = trained.load_seed(folder / name)
     models[name] = (opened.model, opened.params)
-vocab = opened.corpus.vocab
+vocab = opened.vocab
 prefix = geometry.first_prefix(opened.corpus.valid, vocab, LENGTH)
 geometry.draw_trajectories(models, vocab, prefix)
 

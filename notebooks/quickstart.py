@@ -89,8 +89,8 @@ curves.learning_curves(evaluations, floor=floor, title="Python's help text")
 rows = []
 for model in summaries:
     opened = trained.load_seed(folder / model)
-    ids, _ = trained.encode("pydoc", opened.corpus.vocab, PROMPT)
-    found = top_k_words(opened.model, opened.params, opened.corpus.vocab, ids, 5)
+    ids, _ = trained.encode("pydoc", opened.vocab, PROMPT)
+    found = top_k_words(opened.model, opened.params, opened.vocab, ids, 5)
     rows += [
         f"| {model} | {word} | {p:.3f} | {distance:.3f} |"
         for word, p, distance in zip(found.words, found.probability, found.distance, strict=True)
@@ -107,7 +107,7 @@ display(
 
 # %%
 opened = trained.load_seed(folder / "hyprilm")
-vocab = opened.corpus.vocab
+vocab = opened.vocab
 ids, _ = trained.encode("pydoc", vocab, PROMPT)
 drawn = generate(opened.model, opened.params, ids, 40, jax.random.key(0), top_k=10)
 print(PROMPT, *vocab.decode(drawn))

@@ -107,7 +107,7 @@ from rilm_jax import trained
 from rilm_jax.generation import generate
 
 opened = trained.load_seed(workdir, data_dir=data_dir)
-vocab = opened.corpus.vocab
+vocab = opened.vocab
 drawn = generate(
     opened.model, opened.params, opened.corpus.valid[:8], 30, jax.random.key(0), top_k=10
 )

@@ -160,6 +160,19 @@ def required(flag: flags.FlagHolder, example: str) -> str:
     return flag.value
 
 
+def record_paths(
+    results: flags.FlagHolder, readme: flags.FlagHolder, project: Path
+) -> tuple[Path, Path | None]:
+    """The folder of the record and the README with its table, by the flags `results` and `readme`.
+
+    The project's, unless told otherwise; a record elsewhere has a README only where one is named.
+    """
+    folder = Path(results.value or project / "experiments" / "results")
+    if readme.value:
+        return folder, Path(readme.value)
+    return folder, None if results.value else project / "README.md"
+
+
 def command(flag: str = "config") -> str:
     """The command line that repeats this training run on any machine: for the record.
 

@@ -101,6 +101,7 @@ _PARTICULAR: tuple[Rule, ...] = (
         {"corpus": ("pydoc", "text")},
         {"batch_size": 32, "output_dropout": 0.2, "word_dropout": 0.1},
     ),
+    ({"corpus": "text"}, {"seeds": (42,)}),
     ({"corpus": "pydoc"}, {"num_epochs": PYDOC_EPOCHS, "learning_rate": 4e-3}),
 )
 

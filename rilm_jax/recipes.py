@@ -22,6 +22,7 @@ import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from rilm_jax import config, presets
@@ -52,7 +53,7 @@ HEADS = {
 #: Keys beside the fields of `ModelConfig` and `RunConfig`.
 EXTRA_KEYS = {
     "preset": "which recipe fills in what the string leaves open",
-    "data": "text only: a file NAME.txt, or the folder of three files; no comma in its path",
+    "data": "text only: a file, or the folder of three files; no comma in its path",
     "matched": "baselines only: 1 asks for the width that gives them RiLM's size",
 }
 
@@ -124,7 +125,8 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     defaults = {name: field.default for name, field in config.flat_fields().items()}
     named = {"model": model, "head": head, "corpus": corpus, "manifold": fixed["manifold"]}
     facts = defaults | given | named
-    values = presets.values(preset, facts) | given | fixed
+    sized = _of_size(fixed["corpus"], preset) if corpus == "text" else {}
+    values = presets.values(preset, facts) | sized | given | fixed
     _check_read(given, defaults | values | {"model": model})
     run = config.from_flat(values)
     if wants_match:
@@ -260,6 +262,26 @@ def _corpus(corpus: str, given: dict[str, Any]) -> str:
             "test.txt; append ,data=PATH to the model."
         )
     return os.path.abspath(os.path.expanduser(folder))
+
+
+def _of_size(path: str, preset: str) -> dict[str, Any]:
+    """What the size of one's own text decides, if it is there: its words, and steps enough.
+
+    A step reads at most an eighth of the text, and there are 200 steps unless that takes more than
+    25 epochs.
+    """
+    if not os.path.exists(path):
+        return {}
+    from rilm_jax import data  # here, so that all other strings are read without JAX
+
+    tokens, types = data.measure(Path(path))
+    values: dict[str, Any] = {"vocab_size": max(2, min(2000, types))}
+    if preset in ("tuned", "start"):
+        windows = max(1, tokens // 64)
+        batch = min(32, max(4, windows // 8))
+        epochs = -(-200 // -(-windows // batch))
+        values |= {"batch_size": batch, "num_epochs": min(25, max(10, epochs))}
+    return values
 
 
 def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, Any]:

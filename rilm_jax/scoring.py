@@ -64,10 +64,12 @@ def score_split(run: Trained, split: str) -> Scores:
       split: "train", "valid" or "test".
 
     Raises:
-      InputError: no such split.
+      InputError: no such split, or a run that was opened without its corpus.
     """
     if split not in SPLITS:
         raise InputError(unknown_name("split", split, SPLITS))
+    if run.corpus is None:
+        raise InputError("the run was opened without its corpus; open it with_corpus=True.")
     return _score(run, getattr(run.corpus, split))
 
 

@@ -1,6 +1,5 @@
 """A run that has been trained, opened for use: its model, parameters, vocabulary and tokeniser."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from rilm_jax.data import CORPORA, Corpus, Vocabulary, prepare, pydoc, sources
 from rilm_jax.data.loading import PYDOC
 from rilm_jax.errors import InputError
 from rilm_jax.model import LanguageModel
+from rilm_jax.training import workdir as workdirs
 
 
 class Trained(NamedTuple):
@@ -23,13 +23,15 @@ class Trained(NamedTuple):
       config: the run's configuration.
       model: its model.
       params: leaves [S, ...] over the run's seeds, or of one seed where one was asked for.
-      corpus: the text it was trained on, as ids.
+      vocab: the words of its ids.
+      corpus: the text it was trained on, as ids; None where it was not asked for.
     """
 
     config: RunConfig
     model: LanguageModel
     params: Any
-    corpus: Corpus
+    vocab: Vocabulary
+    corpus: Corpus | None
 
 
 def load(
@@ -38,6 +40,7 @@ def load(
     *,
     seed: int | None = None,
     data_dir: str | Path | None = None,
+    with_corpus: bool = True,
 ) -> Trained:
     """Open a run: `checkpoint.load`, and the corpus that its configuration names.
 
@@ -46,7 +49,8 @@ def load(
       which: "best" (each seed at its best validation epoch) or "last".
       seed: one of the run's seeds, or None for all of them.
       data_dir: where the corpus lies; `RILM_DATA_DIR` when absent. For a run on a folder of your
-        own, that folder's present place.
+        own, the present place of its file or folder.
+      with_corpus: read the corpus, too; its vocabulary lies in the work directory.
 
     Raises:
       InputError: what `checkpoint.load` and `data.load` raise; or the corpus found is another text
@@ -55,9 +59,12 @@ def load(
     workdir = Path(workdir)
     model_config, params = checkpoint.load(workdir, which, seed)
     config = checkpoint.read_config(workdir)
-    corpus = _corpus(config, data_dir)
-    _check_same_text(workdir, config, corpus)
-    return Trained(config, models.build(model_config), params, corpus)
+    vocab, corpus = workdirs.read_vocabulary(workdir), None
+    if with_corpus or vocab is None:
+        corpus = _corpus(config, data_dir)
+        workdirs.check_corpus(workdir, corpus, "give the data it was trained on")
+        vocab = corpus.vocab
+    return Trained(config, models.build(model_config), params, vocab, corpus)
 
 
 def load_seed(
@@ -66,11 +73,12 @@ def load_seed(
     *,
     seed: int | None = None,
     data_dir: str | Path | None = None,
+    with_corpus: bool = True,
 ) -> Trained:
     """`load` of one seed: the given one, or the run's first."""
     if seed is None:
         seed = checkpoint.read_config(Path(workdir)).seeds[0]
-    return load(workdir, which, seed=seed, data_dir=data_dir)
+    return load(workdir, which, seed=seed, data_dir=data_dir, with_corpus=with_corpus)
 
 
 def load_alike(
@@ -95,7 +103,7 @@ def load_alike(
     }
     first = next(iter(runs))
     for name, run in runs.items():
-        if run.corpus.vocab != runs[first].corpus.vocab:
+        if run.vocab != runs[first].vocab:
             raise InputError(f"{name} has other words than {first}; choose runs of one vocabulary.")
     return runs
 
@@ -131,21 +139,3 @@ def _corpus(config: RunConfig, data_dir: str | Path | None) -> Corpus:
     if name not in (*CORPORA, PYDOC) and data_dir is not None:
         return data.load(Path(data_dir), config.model.vocab_size, part=config.part)
     return data.load(name, config.model.vocab_size, data_dir=data_dir, part=config.part)
-
-
-def _check_same_text(workdir: Path, config: RunConfig, corpus: Corpus) -> None:
-    path = workdir / "summary.json"  # absent while the run has not ended
-    if not path.exists():
-        return
-    try:
-        trained_on = json.loads(path.read_text())["corpus"]
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} cannot be read ({error}); restore it.") from error
-    if trained_on.get("sha256") == corpus.info.get("sha256"):
-        return
-    versions = [info.get("python") for info in (trained_on, corpus.info)]
-    hint = f" (of Python {versions[0]}, and this is {versions[1]})" if all(versions) else ""
-    raise InputError(
-        f"{workdir} was trained on another text of {config.corpus} than the one found here{hint}; "
-        "give the data it was trained on."
-    )

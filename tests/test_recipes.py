@@ -182,6 +182,21 @@ def test_text_takes_its_folder_and_keeps_it_apart_from_the_known_corpora(monkeyp
     assert run_of("text", "flatrilm,data=~/novels").corpus == os.path.expanduser("~/novels")
 
 
+@pytest.mark.parametrize(
+    ("words", "vocab_size", "batch_size", "num_epochs"),
+    [(80, 11, 4, 25), (8000, 101, 25, 25), (80_000, 101, 32, 10)],
+)
+def test_a_texts_size_decides_words_and_steps(tmp_path, words, vocab_size, batch_size, num_epochs):
+    path = tmp_path / "text"
+    kinds = vocab_size - 1
+    path.write_text("".join(f"w{i % kinds}\n" for i in range(words)))
+    run = run_of("text", f"hyprilm,data={path}")
+    assert run.seeds == (42,)
+    assert (run.batch_size, run.num_epochs) == (batch_size, num_epochs)
+    assert run.model.vocab_size == vocab_size + 1  # <unk> and <eos>
+    assert run_of("text", f"hyprilm,data={path},vocab_size=7,batch_size=3").batch_size == 3
+
+
 @pytest.mark.parametrize("corpus", ["wikitext2", "ptb", "pydoc"])
 @pytest.mark.parametrize(
     ("model", "rate", "k", "tau"),

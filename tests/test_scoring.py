@@ -7,13 +7,14 @@ import contextlib
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from rilm_jax import config, data, generation, scoring, trained, training
+from rilm_jax import checkpoint, config, data, generation, scoring, trained, training
 from rilm_jax.data import Vocabulary
 from rilm_jax.errors import InputError
 from rilm_jax.trained import Trained
@@ -81,7 +82,7 @@ def test_the_readmes_snippet_recomputes_the_number(run):
 def text(run, tmp_path_factory):
     """(run, text) of the test split's file read as somebody's own."""
     opened = trained.load(run[0])
-    return opened, scoring.read_text(run[2] / "test.txt", opened.corpus.vocab, str(run[2]))
+    return opened, scoring.read_text(run[2] / "test.txt", opened.vocab, str(run[2]))
 
 
 def test_a_text_is_read_as_the_corpus_was(text):
@@ -190,7 +191,7 @@ def test_a_text_that_cannot_be_scored_is_refused(tmp_path, content, sentence):
 
 
 def test_an_unknown_split_is_refused():
-    nothing = Trained(None, None, None, None)
+    nothing = Trained(*[None] * 5)
     with pytest.raises(InputError, match="split 'tests' is unknown; did you mean 'test'"):
         scoring.score_split(nothing, "tests")
 
@@ -215,8 +216,33 @@ def test_the_corpus_may_have_moved_but_not_changed(run, tmp_path):
         trained.load(workdir, data_dir=moved).corpus.test, trained.load(workdir).corpus.test
     )
     (moved / "train.txt").write_text(TRAIN + "and more of it\n")
-    with pytest.raises(InputError, match=r"was trained on another text of .*texts"):
+    with pytest.raises(InputError, match=r"was trained on another text of .*elsewhere"):
         trained.load(workdir, data_dir=moved)
+
+
+def test_a_model_needs_no_text_to_speak(run, tmp_path):
+    moved = shutil.copytree(run[0], tmp_path / "run")
+    path = moved / "config.json"
+    path.write_text(path.read_text().replace(str(run[2]), "/nowhere"))
+    opened = trained.load_seed(moved, with_corpus=False)
+    assert opened.vocab == trained.load(run[0]).vocab and opened.corpus is None
+    with pytest.raises(InputError, match="opened without its corpus"):
+        scoring.score_split(opened, "test")
+    (moved / "corpus.json").write_text('{"words": 3, "info": {}}')
+    with pytest.raises(InputError, match=r"corpus.json cannot be read \(it holds no words\)"):
+        trained.load_seed(moved, with_corpus=False)
+
+
+def test_a_run_does_not_go_on_with_another_text(run):
+    workdir, _, texts = run
+    same, before = checkpoint.read_config(workdir), (texts / "train.txt").read_text()
+    try:
+        (texts / "train.txt").write_text(before + "and more of it\n")
+        with pytest.raises(InputError, match="was trained on another text of texts"):
+            training.run(same, workdir)
+    finally:
+        (texts / "train.txt").write_text(before)
+    assert training.run(same, workdir)["steps"] == 8
 
 
 @pytest.mark.parametrize(

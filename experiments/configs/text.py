@@ -1,4 +1,4 @@
-"""Your own text: one file NAME.txt, or a folder with train.txt, valid.txt and test.txt.
+"""Your own text: one file, or a folder with train.txt, valid.txt and test.txt.
 
 Command:  python experiments/train.py --config=experiments/configs/text.py:hyprilm,data=NAME.txt
 Score:    yours; each run prints the validation perplexity of its n-gram floors beside its own.
@@ -7,8 +7,10 @@ Hardware: any.
 
 One file is cut in the order of its lines: 80 % to train on, 10 % to validate, 10 % to test. Words
 are what white space separates, so set punctuation apart if it is to count as words of its own;
-`vocab_size` of them are kept (2000), the rest is <unk>. The recipe is that of a small text, with
-small batches and dropout; of two million words and more, try batch_size=128,output_dropout=0.
+`vocab_size` of them are kept (2000, or all where there are fewer), the rest is <unk>. One seed,
+unless `seeds` says more. The recipe is that of a small text, with dropout, small batches, and as
+many epochs as make 200 steps (25 at most); of two million words and more, try
+batch_size=128,output_dropout=0.
 """
 
 from ml_collections import ConfigDict

@@ -110,7 +110,7 @@ def scores(done: Mapping[str, Any]) -> str:
 
 
 def run(
-    work: Plan, *, runs: Path, folder: Path, readme: Path, data_dir: str | None = None
+    work: Plan, *, runs: Path, folder: Path, readme: Path | None, data_dir: str | None = None
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Train the rows of a plan one after the other; each one's summary is on record when yielded.
 
@@ -118,7 +118,7 @@ def run(
       work: what to run.
       runs: below it, the work directories, those of `experiments/train.py`.
       folder: the results, where summaries go.
-      readme: the file with the table.
+      readme: the file with the table, if there is one.
       data_dir: where the corpora lie.
 
     Raises:

@@ -10,7 +10,7 @@ from rilm_jax.data.corpora import CORPORA, CorpusSpec
 from rilm_jax.data.ids import check_ids
 from rilm_jax.data.loading import load
 from rilm_jax.data.order import EpochOrder, epoch_order
-from rilm_jax.data.prepare import Corpus
+from rilm_jax.data.prepare import Corpus, measure
 from rilm_jax.data.vocabulary import EOS, UNK, Vocabulary, build_vocabulary
 from rilm_jax.data.windows import Windows, pad_batch, streams, training_windows, windows
 
@@ -27,6 +27,7 @@ __all__ = [
     "check_ids",
     "epoch_order",
     "load",
+    "measure",
     "pad_batch",
     "read_prepared",
     "streams",

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rilm_jax.data import sources
 from rilm_jax.data.corpora import SPLITS
-from rilm_jax.data.sources import lines
 from rilm_jax.data.vocabulary import EOS, UNK, Vocabulary, build_vocabulary
 from rilm_jax.errors import InputError
 from rilm_jax.progress import bar
@@ -38,6 +38,17 @@ def tokens(text_lines: Iterable[str]) -> Iterator[str]:
     return itertools.chain.from_iterable((*line.split(), EOS) for line in text_lines)
 
 
+def measure(path: Path) -> tuple[int, int]:
+    """How many tokens the training part of a text has, and how many different ones with `<unk>`.
+
+    Raises:
+        InputError: what `sources.read` raises.
+    """
+    text = sources.read(path)["train"].data.decode().removeprefix("\ufeff")
+    counts = Counter(tokens(sources.lines(text)))
+    return counts.total(), len({*counts, UNK})
+
+
 def prepare(texts: Mapping[str, bytes], vocab_size: int, name: str, work_dir: Path) -> Corpus:
     """Ranks the training words, passes the texts through TFDS and encodes every split.
 
@@ -58,7 +69,9 @@ def prepare(texts: Mapping[str, bytes], vocab_size: int, name: str, work_dir: Pa
             "RILM_CACHE_DIR to a folder where another machine has prepared the corpus."
         ) from error
     # A byte order mark is no part of the first word.
-    raw = {split: lines(data.decode().removeprefix("\ufeff")) for split, data in texts.items()}
+    raw = {
+        split: sources.lines(data.decode().removeprefix("\ufeff")) for split, data in texts.items()
+    }
     with bar(2 + len(SPLITS), f"preparing {name}", "step") as shown:
         counts = Counter(tokens(raw["train"]))
         vocab = build_vocabulary(counts, vocab_size)  # too large a V fails before any writing

@@ -1,6 +1,8 @@
 """Reading and checking raw text, from a folder or a zip archive, before any work is done."""
 
 import hashlib
+import itertools
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -59,21 +61,21 @@ def read(path: Path, files: Mapping[str, tuple[str, ...]] = FOLDER_FILES) -> dic
     """The text of the three splits of a folder, a zip archive, or one text file that is cut.
 
     Args:
-        path: the folder, archive (in which the files may lie at any depth) or file (NAME.txt).
+        path: the folder, archive (in which the files may lie at any depth) or file.
         files: for each split the names its file may have.
 
     Raises:
-        InputError: for a missing split, a broken archive, a file without words or with too few
-            lines to be cut, a NUL byte, or text that is not UTF-8.
+        InputError: for a missing split, a broken archive, a file with too few words to be cut, a
+            NUL byte, or text that is not UTF-8.
     """
     if not path.exists():
         raise InputError(f"{path} does not exist; name a folder or a text file.")
     if path.is_dir():
         texts = _read_folder(path, files)
-    elif path.suffix == ".txt":
-        texts = _cut(path)
-    else:
+    elif path.suffix == ".zip" or zipfile.is_zipfile(path):
         texts = read_zip(path, str(path), files)
+    else:
+        texts = _cut(path)
     return complete(texts, str(path), files)
 
 
@@ -130,22 +132,27 @@ def _read_folder(path: Path, files: Mapping[str, tuple[str, ...]]) -> dict[str, 
 
 
 def _cut(path: Path) -> dict[str, RawText]:
-    """The first 80 % of a file's bytes, the next 10 % and the rest, each to the end of its line."""
+    """The first 80 % of a file's bytes, the next 10 % and the rest, each to the end of its line.
+
+    To the end of its word, where there are too few lines.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-    ends = [data.find(b"\n", len(data) * tenths // 10 - 1) + 1 for tenths in (8, 9)]
-    places = [0, *ends, len(data)]
-    if places != sorted(set(places)):
-        raise InputError(
-            f"{path} has too few lines to be cut into a training, a validation and a test text; "
-            "give a longer one, or a folder with train.txt, valid.txt and test.txt."
-        )
-    return {
-        split: RawText(f"{path} ({split} part)", data[start:end])
-        for split, start, end in zip(SPLITS, places[:-1], places[1:], strict=True)
-    }
+    for end in (rb"\n", rb"\s"):
+        matches = [re.compile(end).search(data, len(data) * n // 10 - 1) for n in (8, 9)]
+        places = [0, *(match.end() if match else 0 for match in matches), len(data)]
+        parts = [data[start:stop] for start, stop in itertools.pairwise(places)]
+        if all(part.strip() for part in parts):
+            return {
+                split: RawText(f"{path} ({split} part)", part)
+                for split, part in zip(SPLITS, parts, strict=True)
+            }
+    raise InputError(
+        f"{path} has too few words to be cut into a training, a validation and a test text; "
+        "give a longer one, or a folder with train.txt, valid.txt and test.txt."
+    )
 
 
 def _check_text(text: RawText) -> None:

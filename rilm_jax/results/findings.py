@@ -38,12 +38,12 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
 
 
 def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
-    """Every row of the RiLM paper's own recipe beside the value that the paper reports."""
+    """Every row of a model that the RiLM paper has, beside the value that the paper reports."""
     told = []
     for path, run in runs.items():
         facts, score = _facts(run, path.stem), run[_SCORE]
         value = paper_value(run["config"], facts["model"])
-        if run["config"]["preset"] == "paper" and value != "-" and score["mean"] is not None:
+        if value != "-" and score["mean"] is not None:
             seeds = f"{len(_seeds(run))} seed{'s' if len(_seeds(run)) > 1 else ''}"
             sentence = (
                 f"{_label(facts)}: {spread(score, '±')} ({seeds}); the paper reports {value}."
@@ -57,8 +57,8 @@ def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     lists = {
         "What five seeds show (95 % intervals of the paired difference; each model by its own "
         "recipe):": sentences(runs),
-        "What the RiLM paper's stated recipe gives here on validation, under each initialisation "
-        "that it leaves open:": beside_paper(runs),
+        "Validation beside the values of the RiLM paper; (paper) is its stated recipe, under each "
+        "initialisation that it leaves open:": beside_paper(runs),
     }
     return "\n".join(
         f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n"
@@ -123,9 +123,12 @@ def _compared(a: tuple[Any, Any], b: tuple[Any, Any]) -> str:
     found = comparison.summaries(a[1], b[1])
     intervals = {name: found[key] for name, key in _SPLITS.items() if key in found}
     signs = {interval.sign for interval in intervals.values()}
+    shown = [name for name, interval in intervals.items() if interval.sign]
     one, other = _label(a[0]), _label(b[0])
-    if signs == {-1} or signs == {1}:
+    if signs in ({-1}, {1}):
         said = f"{one} is {'lower' if signs == {-1} else 'higher'} than {other}"
+    elif len(shown) == 1:
+        said = f"{one} and {other} differ on {shown[0]} alone, which is no finding"
     else:
         said = f"no difference is shown between {one} and {other}"
     told = [f"{n} {i.mean:+.2f} ({i.low:+.2f} to {i.high:+.2f})" for n, i in intervals.items()]

@@ -12,7 +12,7 @@ from rilm_jax.results import findings, record, table, trials
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
-def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path) -> list[Path]:
+def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path | None) -> list[Path]:
     """Copy the summaries of finished runs into the record, and bring the pages up to date.
 
     A run of NAME, its work directory's, goes to `folder`/CORPUS/NAME.json, and its metrics beside
@@ -42,25 +42,25 @@ def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path) -> list[
     return [*sources, *_bring_up_to_date(made)]
 
 
-def write(folder: Path, readme: Path) -> list[Path]:
+def write(folder: Path, readme: Path | None) -> list[Path]:
     """Bring the pages up to date; returns the files that changed."""
     return _bring_up_to_date(pages(record.read_all(folder), folder, readme))
 
 
-def stale(folder: Path, readme: Path) -> list[Path]:
+def stale(folder: Path, readme: Path | None) -> list[Path]:
     """The pages that differ from what the summaries give."""
     return _differing(pages(record.read_all(folder), folder, readme))
 
 
 def pages(
-    runs: Mapping[Path, Mapping[str, Any]], folder: Path, readme: Path
+    runs: Mapping[Path, Mapping[str, Any]], folder: Path, readme: Path | None
 ) -> dict[Path, str | None]:
     """What each page is to hold, by file; None where there is to be none.
 
     Args:
       runs: what `record.read_all` returns.
       folder: of the results.
-      readme: the file whose table stands between `BEGIN` and `END`.
+      readme: a file whose table stands between `BEGIN` and `END`; None: there is no such file.
 
     Raises:
       InputError: a README that cannot be read or lacks the two markers.
@@ -72,6 +72,19 @@ def pages(
     made = table.markdown(table.rows(whole))
     if told := findings.markdown(whole):
         made += f"\n{told}"
+    note = "Made by `python experiments/table.py`; not to be edited."
+    of_trials = trials.markdown(trials.ordered(tried))
+    shown: dict[Path, str | None] = {
+        folder / "RESULTS.md": f"# Results\n\n{note}\n\n{made}",
+        folder / trials.FOLDER / "TRIALS.md": f"# Trials\n\n{note}\n\n{of_trials}"
+        if of_trials
+        else None,
+    }
+    return shown | ({readme: _with_table(readme, made)} if readme else {})
+
+
+def _with_table(readme: Path, made: str) -> str:
+    """The README with this between its markers."""
     try:
         text = readme.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -82,15 +95,7 @@ def pages(
             f"{readme} lacks the lines {BEGIN} and {END} between which the table belongs; "
             "put them where it is to stand."
         )
-    note = "Made by `python experiments/table.py`; not to be edited."
-    of_trials = trials.markdown(trials.ordered(tried))
-    return {
-        folder / "RESULTS.md": f"# Results\n\n{note}\n\n{made}",
-        readme: between.sub(lambda _: f"{BEGIN}\n{made}{END}", text),
-        folder / trials.FOLDER / "TRIALS.md": f"# Trials\n\n{note}\n\n{of_trials}"
-        if of_trials
-        else None,
-    }
+    return between.sub(lambda _: f"{BEGIN}\n{made}{END}", text)
 
 
 def _below(config: Mapping[str, Any]) -> Path:

@@ -76,14 +76,14 @@ def run(
 ) -> dict[str, Any]:
     """Train all seeds of `config` and return the summary that is left in `work_dir`.
 
-    The directory gets config.json, metrics.jsonl (one object an evaluation), checkpoints/ (at every
-    epoch and at the end) and summary.json. A run that was stopped, at any moment and however, goes
-    on when it is started again, and ends with the parameters and metrics of an undisturbed one; a
-    finished one is not run again.
+    The directory gets config.json, corpus.json (the vocabulary), metrics.jsonl (one object an
+    evaluation), checkpoints/ (at every epoch and at the end) and summary.json. A run that was
+    stopped, at any moment and however, goes on when it is started again, and ends with the
+    parameters and metrics of an undisturbed one; a finished one is not run again.
 
     Args:
       config: what to run.
-      work_dir: new, empty, or left by the same configuration.
+      work_dir: new, empty, or left by the same configuration on the same text.
       corpus: prepared ids in place of `config.corpus`.
       data_dir: where the corpora lie; `RILM_DATA_DIR` when absent.
       download: fetch a missing corpus.
@@ -109,6 +109,7 @@ def run(
     _check_corpus(corpus, config)
     work_dir = Path(work_dir)
     with workdir.claim(work_dir, config):
+        workdir.keep_corpus(work_dir, corpus)
         finished = workdir.read_summary(work_dir)
         if finished is not None:
             return finished

@@ -1,4 +1,7 @@
-"""The files of a run: config.json, metrics.jsonl and summary.json, and who may write them."""
+"""The files of a run: config.json, corpus.json, metrics.jsonl and summary.json, and who may write.
+
+corpus.json holds the vocabulary, so that a model speaks without its text, and the text's hashes.
+"""
 
 import contextlib
 import json
@@ -8,6 +11,7 @@ from typing import Any
 
 from rilm_jax import checkpoint
 from rilm_jax.config import RunConfig, to_flat
+from rilm_jax.data import Corpus, Vocabulary
 from rilm_jax.errors import InputError
 from rilm_jax.files import append_line, write, write_json
 
@@ -76,6 +80,62 @@ def check_owner(workdir: Path, config: RunConfig, advice: str = "choose another 
             f"{workdir} belongs to another configuration, which differs in {listed}{more}; "
             f"{advice}."
         )
+
+
+def keep_corpus(workdir: Path, corpus: Corpus) -> None:
+    """Note what a run is trained on, or check that it still is.
+
+    Raises:
+      InputError: the work directory's run was begun on another text.
+    """
+    path = workdir / "corpus.json"
+    check_corpus(workdir, corpus, "choose another --workdir, or bring that text back")
+    if not path.exists():
+        write_json(path, {"words": corpus.vocab.words, "info": dict(corpus.info)})
+
+
+def read_vocabulary(workdir: Path) -> Vocabulary | None:
+    """The words of a run; None in a work directory of a version that did not keep them.
+
+    Raises:
+      InputError: a file that holds no vocabulary.
+    """
+    kept = _read_corpus(workdir)
+    return None if kept is None else Vocabulary(tuple(kept["words"]))
+
+
+def check_corpus(workdir: Path, corpus: Corpus, advice: str) -> None:
+    """That a run was trained on this very text.
+
+    Raises:
+      InputError: it was another; `advice` says what to do.
+    """
+    kept = _read_corpus(workdir)
+    if kept is None:
+        return
+    there, here = kept["info"], corpus.info
+    if there.get("sha256") == here.get("sha256") and kept["words"] == list(corpus.vocab.words):
+        return
+    versions = [info.get("python") for info in (there, here)]
+    hint = f" (of Python {versions[0]}, and this is {versions[1]})" if all(versions) else ""
+    raise InputError(
+        f"{workdir} was trained on another text of {corpus.name} than the one found here{hint}; "
+        f"{advice}."
+    )
+
+
+def _read_corpus(workdir: Path) -> dict[str, Any] | None:
+    path = workdir / "corpus.json"
+    if not path.exists():
+        return None
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        if isinstance(kept["words"], list) and isinstance(kept["info"], dict):
+            return kept
+        problem = "it holds no words"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = str(error)
+    raise InputError(f"{path} cannot be read ({problem}); restore it.")
 
 
 def read_summary(workdir: Path) -> dict[str, Any] | None:

@@ -56,11 +56,22 @@ def test_one_text_file_is_cut_in_the_order_of_its_lines(tmp_path):
     assert b"".join(found[split].data for split in ("train", "valid", "test")) == path.read_bytes()
 
 
-@pytest.mark.parametrize("text", ["", "one line without an end", "a\nb\n", "a" * 99 + "\nb\nc"])
-def test_a_text_file_of_too_few_lines_is_not_cut(tmp_path, text):
+def test_a_text_file_of_few_lines_is_cut_between_words(tmp_path):
+    path = tmp_path / "mine.md"
+    path.write_text(" ".join("abcdefghij"))
+    found = sources.read(path)
+    assert [found[split].data.split() for split in ("train", "valid", "test")] == [
+        [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"],
+        [b"i"],
+        [b"j"],
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "word", "a b", "a\nb\n", "a" * 99 + "\nb\nc"])
+def test_a_text_file_of_too_few_words_is_not_cut(tmp_path, text):
     path = tmp_path / "mine.txt"
     path.write_text(text)
-    with refused(str(path), "too few lines", "give a longer one"):
+    with refused(str(path), "too few words", "give a longer one"):
         load(path, 0)
 
 
@@ -91,9 +102,9 @@ def test_no_such_folder(tmp_path):
 
 
 def test_a_file_that_is_no_archive(tmp_path):
-    file = tmp_path / "notes.tar"
+    file = tmp_path / "notes.zip"
     file.write_text("some words\n")
-    with refused("notes.tar", "neither a folder nor an intact zip archive"):
+    with refused("notes.zip", "neither a folder nor an intact zip archive"):
         load(file, 0)
 
 

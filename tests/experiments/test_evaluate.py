@@ -24,7 +24,8 @@ def small():
     model = build(run.model)
     params = jax.vmap(lambda seed: model.init(jax.random.key(seed)))(jnp.array(SEEDS))
     ids = np.array([2, 3, 4, 1, 2, 0, 4, 1] * 5, np.int32)
-    return Trained(run, model, params, Corpus(Vocabulary(WORDS), ids, ids[:20], ids[:30], "ptb"))
+    vocab = Vocabulary(WORDS)
+    return Trained(run, model, params, vocab, Corpus(vocab, ids, ids[:20], ids[:30], "ptb"))
 
 
 @pytest.fixture
@@ -32,8 +33,8 @@ def opened(small, monkeypatch):
     """The calls of `trained.load`, each of which gives `small`."""
     calls = []
 
-    def load(workdir, which="best", *, data_dir=None):
-        calls.append((workdir, which, data_dir))
+    def load(workdir, which="best", *, data_dir=None, with_corpus=True):
+        calls.append((workdir, which, data_dir, with_corpus))
         return small
 
     monkeypatch.setattr(trained, "load", load)
@@ -43,14 +44,14 @@ def opened(small, monkeypatch):
 def test_a_split_is_printed_for_each_seed_and_their_mean(launch, opened):
     finished = launch("evaluate", "--workdir=somewhere", "--data_dir=data")
     assert (finished.status, finished.err) == (0, "")
-    assert opened == [("somewhere", "best", "data")]
+    assert opened == [("somewhere", "best", "data", True)]
     assert finished.out.startswith("ptb test: 29 targets, 13.8% of them <unk>\n")
     rows = {line[:10].strip(): line.split() for line in finished.out.splitlines()}
     per_seed = [float(rows[f"seed {seed}"][2]) for seed in SEEDS]
     assert float(rows["mean"][1]) == pytest.approx(np.mean(per_seed), abs=0.01)
     assert max(map(len, finished.out.splitlines())) <= 80
     other = launch("evaluate", "--workdir=somewhere", "--split=valid", "--which=last")
-    assert opened[1] == ("somewhere", "last", None)
+    assert opened[1] == ("somewhere", "last", None, True)
     assert other.out.startswith("ptb valid: 19 targets")
 
 

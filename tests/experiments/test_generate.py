@@ -1,11 +1,10 @@
 """The generation launcher, on a model made here."""
 
 import jax
-import numpy as np
 import pytest
 
 from rilm_jax import build, commandline, config, generation, trained
-from rilm_jax.data import Corpus, Vocabulary
+from rilm_jax.data import Vocabulary
 from rilm_jax.trained import Trained
 
 WORDS = ("<unk>", "<eos>", "the", "cat", "sat", "mat", "w" * 90)
@@ -17,8 +16,7 @@ def small():
     run = config.from_flat({"corpus": "ptb", "vocab_size": len(WORDS), "dim": 4})
     model = build(run.model)
     params = model.init(jax.random.key(0))
-    ids = np.zeros(2, np.int32)
-    return Trained(run, model, params, Corpus(Vocabulary(WORDS), ids, ids, ids, "ptb"))
+    return Trained(run, model, params, Vocabulary(WORDS), None)
 
 
 @pytest.fixture
@@ -26,8 +24,8 @@ def opened(small, monkeypatch):
     """The calls of `trained.load_seed`, each of which gives `small`."""
     calls = []
 
-    def load_seed(workdir, which="best", *, seed=None, data_dir=None):
-        calls.append((workdir, which, seed, data_dir))
+    def load_seed(workdir, which="best", *, seed=None, with_corpus=True):
+        calls.append((workdir, which, seed, with_corpus))
         return small
 
     monkeypatch.setattr(trained, "load_seed", load_seed)
@@ -54,15 +52,15 @@ def test_the_text_is_that_of_generate(launch, small, opened):
     assert (finished.status, finished.err) == (0, "")
     words = words_of(small, "the cat", 12, 5, 2.0, 4)
     assert finished.out == generation.text("the cat", words) + "\n"
-    assert opened == [("x", "best", None, None)]
+    assert opened == [("x", "best", None, False)]
     assert launch("generate", *arguments, "--sample_seed=6", "--temperature=2").out != finished.out
 
 
 def test_the_seed_of_the_run_is_not_that_of_the_draws(launch, opened):
     arguments = ["--workdir=x", "--prompt=the", "--top_k=4"]
     first = launch("generate", *arguments)
-    second = launch("generate", *arguments, "--seed=43", "--which=last", "--data_dir=d")
-    assert opened == [("x", "best", None, None), ("x", "last", 43, "d")]
+    second = launch("generate", *arguments, "--seed=43", "--which=last")
+    assert opened == [("x", "best", None, False), ("x", "last", 43, False)]
     assert first.out == second.out
 
 

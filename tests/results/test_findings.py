@@ -50,13 +50,14 @@ def test_an_interval_around_zero_shows_no_difference():
     assert "no difference is shown between hyprilm-geodesic and flatrilm-geodesic" in sentence
 
 
-def test_what_validation_shows_and_test_does_not_is_no_difference():
+def test_what_validation_shows_and_test_does_not_is_no_finding():
     ball, flat = run("hyprilm", *FIVE), run("flatrilm", *(v + 1 for v in FIVE))
     flat["test_ppl"] = ball["test_ppl"]
     sentence = told(a=ball, b=flat)[1]
     assert sentence == (
-        "wikitext2, 2,000 words: no difference is shown between hyprilm-geodesic and "
-        "flatrilm-geodesic: validation -1.00 (-1.00 to -1.00), test +0.00 (+0.00 to +0.00)."
+        "wikitext2, 2,000 words: hyprilm-geodesic and flatrilm-geodesic differ on validation "
+        "alone, which is no finding: validation -1.00 (-1.00 to -1.00), test +0.00 (+0.00 to "
+        "+0.00)."
     )
 
 
@@ -82,11 +83,14 @@ def test_heads_are_compared_and_runs_that_differ_in_more_are_not():
 
 def test_fewer_than_five_seeds_show_nothing():
     few = run("flatrilm", 20.0, 20.0)
-    assert told(a=few) == [] and findings.markdown({Path("wikitext2/a.json"): few}) == ""
+    assert told(a=few) == []
+    assert "five seeds" not in findings.markdown({Path("wikitext2/a.json"): few})
+    other = run("flatrilm,composition=gated", 20.0, 20.0)
+    assert findings.markdown({Path("wikitext2/a.json"): other}) == ""
     assert len(told(a=few, b=run("hyprilm", *FIVE))) == 1
 
 
-def test_the_papers_recipe_stands_beside_the_papers_value_however_few_the_seeds():
+def test_models_of_the_paper_stand_beside_its_values_however_few_the_seeds():
     runs = {
         Path("wikitext2/a.json"): run("hyprilm,preset=paper", 112.0),
         Path("wikitext2/b.json"): run("hyprilm,preset=paper,composition=gated", 90.0),
@@ -94,7 +98,9 @@ def test_the_papers_recipe_stands_beside_the_papers_value_however_few_the_seeds(
     }
     assert findings.beside_paper(runs) == [
         "wikitext2, 2,000 words: hyprilm-geodesic (paper): 112.00 (1 seed); the paper reports "
-        "54.2 ± 0.2."
+        "54.2 ± 0.2.",
+        "wikitext2, 2,000 words: flatrilm-geodesic: 30.20 ± 0.10 (5 seeds); the paper reports "
+        "87.6 ± 0.6.",
     ]
     assert "- wikitext2, 2,000 words: hyprilm-geodesic (paper)" in findings.markdown(runs)
 
