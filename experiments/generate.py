@@ -9,7 +9,8 @@ Other words; another of the run's seeds; always the likeliest word:
   python experiments/generate.py --workdir=DIR --prompt=The --seed=43
   python experiments/generate.py --workdir=DIR --prompt=The --temperature=0
 
-What the model chose from at every step, and where those words lie:
+What the model chose from at every step, how far those words are from the
+context, and |log_0| of either, on the ball half the distance from its centre:
   python experiments/generate.py --workdir=DIR --prompt=The --explain --top_k=5
 """
 
@@ -76,7 +77,8 @@ def main() -> None:
             prep=prep,
         )
         radius = float(analysis.radius(run.model, run.params, prep.table, step.state))
-        print(commandline.candidates_table(len(words), words[-1], radius, found) + "\n")
+        unk = None if _ALLOW_UNK.value else float(jax.nn.softmax(step.scores)[vocab.unk])
+        print(commandline.candidates_table(len(words), words[-1], radius, found, unk) + "\n")
     print(generation.text(prompt, words))
 
 

@@ -83,9 +83,9 @@ def _of_models(out: Path) -> list[Path]:
     runs = dict(zip(results.labels(list(found)), found.values(), strict=True))
     first = next(iter(runs.values()))
     assert first.corpus is not None  # which load_alike has read
-    corpus, vocab = first.corpus.name, first.vocab
+    corpus, valid, vocab = first.corpus.name, first.corpus.valid, first.vocab
     if _PROMPT.value is None:
-        ids = geometry.first_prefix(first.corpus.valid, vocab, _LENGTH.value)
+        ids = geometry.first_prefix(valid, vocab, _LENGTH.value)
     else:
         ids, _ = trained.encode(corpus, vocab, _PROMPT.value)
         if len(ids) < 2:
@@ -93,7 +93,7 @@ def _of_models(out: Path) -> list[Path]:
     models = {name: (run.model, run.params) for name, run in runs.items()}
     drawings = {
         "trajectories": lambda: geometry.draw_trajectories(models, vocab, ids),
-        "radii": lambda: geometry.draw_radii(models, first.corpus.valid),
+        "radii": lambda: geometry.draw_radii(models, valid),
     }
     written = [
         figures.save(draw(), out / f"{name}-{corpus}.{_FORMAT.value}")

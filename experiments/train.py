@@ -62,8 +62,10 @@ def main() -> None:
     from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
 
     record = {"command": commandline.command()}
-    summaries = {}
+    summaries, before = {}, []
     for workdir, run in runs.items():
+        if (workdir / "summary.json").is_file():
+            before.append(workdir.name)
         summaries[workdir.name] = training.run(
             run,
             workdir,
@@ -73,12 +75,26 @@ def main() -> None:
             listener=_listener(workdir),
         )
     run = next(iter(runs.values()))
+    seeds = f"{len(run.seeds)} seed{'s' if len(run.seeds) > 1 else ''}"
     print(
         f"{run.corpus}, {run.model.vocab_size} words: perplexity at the best validation epoch, "
-        f"{len(run.seeds)} seeds\n"
+        f"{seeds}\n"
     )
     print(commandline.summary_table(summaries))
     print("\n" + "\n".join(str(workdir / "summary.json") for workdir in runs))
+    if before:
+        print(f"\nFinished before, not run again: {', '.join(before)}.")
+    for name, summary in summaries.items():
+        if _is_above_unigram(summary):
+            print(
+                f"\n{name} is above the unigram floor: {summary['steps']} steps taught it less "
+                "than how often\nwords occur; give it more num_epochs, or more text."
+            )
+
+
+def _is_above_unigram(summary: Mapping[str, Any]) -> bool:
+    score, floor = summary["best_valid_ppl"]["mean"], summary["floor"]["unigram"]
+    return score is not None and floor is not None and score > floor
 
 
 def _listener(workdir: Path) -> Callable[[Mapping[str, Any]], None] | None:

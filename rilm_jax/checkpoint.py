@@ -161,7 +161,9 @@ def read_config(workdir: Path) -> RunConfig:
     try:
         fields = json.loads(path.read_text())
     except FileNotFoundError:
-        raise InputError(f"{workdir} is no work directory: it has no config.json.") from None
+        inside = sorted(p.parent.name for p in workdir.glob("*/config.json"))[:5]
+        hint = f"; those in it are {', '.join(inside)}" if inside else ""
+        raise InputError(f"{workdir} is no work directory: it has no config.json{hint}.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({_first_line(error)}); restore it.") from error
     if not isinstance(fields, Mapping):

@@ -146,7 +146,8 @@ def overrides(flag: str = "config") -> dict[str, Any]:
 def default_workdir(flag: str = "config") -> Path:
     """`runs/CORPUS/NAME`: the configuration file's name and the string's, made safe."""
     path, _, string = _config_flag(flag).config_filename.partition(":")
-    return Path("runs", Path(path).stem, recipes.name(string or recipes.DEFAULT))
+    tidy = ",".join(item.strip() for item in (string or recipes.DEFAULT).split(","))
+    return Path("runs", Path(path).stem, recipes.name(tidy))
 
 
 def required(flag: flags.FlagHolder, example: str) -> str:
@@ -247,7 +248,9 @@ def _lanes(values: Mapping[str, Any]) -> list[str]:
     return [f"seed {s}, rate x {f:g}" for s, f in zip(values["seeds"], factors, strict=True)]
 
 
-def candidates_table(position: int, drawn: str, radius: float, candidates: Any) -> str:
+def candidates_table(
+    position: int, drawn: str, radius: float, candidates: Any, unk: float | None = None
+) -> str:
     """What one word was drawn from: a line on the context, and a line a candidate.
 
     Args:
@@ -255,6 +258,7 @@ def candidates_table(position: int, drawn: str, radius: float, candidates: Any) 
       drawn: the word.
       radius: of the context.
       candidates: `rilm_jax.analysis.Candidates`.
+      unk: the probability of `<unk>`, if it is not drawn.
     """
     distances = candidates.distance
     if distances is None:
@@ -270,8 +274,10 @@ def candidates_table(position: int, drawn: str, radius: float, candidates: Any) 
             candidates.words, candidates.probability, distances, candidates.radius, strict=True
         )
     ]
-    title = f"word {position} (context radius {radius:.3f})"
-    return table([title, "probability", "distance", "radius"], rows)
+    if unk is not None:
+        rows.append(["  <unk>, not drawn", f"{unk:.4f}", "", ""])
+    title = f"word {position} (context |log_0 h| {radius:.3f})"
+    return table([title, "probability", "distance", "|log_0 e|"], rows)
 
 
 def _config_flag(name: str) -> Any:
@@ -344,6 +350,12 @@ def _sentence(error: flags.Error) -> str:
     if ours:  # what get_config raised, which ml_collections raises again with its traceback as text
         return str(ours[-1])
     if isinstance(error, flags.UnrecognizedFlagError):
+        if error.flagname in config.flat_fields() and "config" in flags.FLAGS:
+            name = error.flagname
+            return (
+                f"--{name} is no flag; write --config.{name}=VALUE, or ,{name}=VALUE in the "
+                "configuration string."
+            )
         own = flags.FLAGS.get_key_flags_for_module(sys.argv[0])
         return unknown_name("flag", f"--{error.flagname}", [f"--{f.name}" for f in own])
     refused = re.match(r"flag --config\.(\w+)=(.*?): ", str(error), re.DOTALL)

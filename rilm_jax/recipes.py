@@ -154,6 +154,11 @@ def split(string: str) -> tuple[str, str, dict[str, Any]]:
     given: dict[str, Any] = {}
     for item in items:
         key, equals, text = item.partition("=")
+        if not equals and given and re.fullmatch(r"[\d.]+", item):
+            raise InputError(
+                f"{item!r} in {string!r} is not key=value; several numbers have a plus between "
+                f"them, {list(given)[-1]}=A+{item}."
+            )
         if not equals or not text:
             raise InputError(
                 f"{item!r} in {string!r} is not key=value; write e.g. {first},composition=gated."

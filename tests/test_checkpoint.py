@@ -154,8 +154,10 @@ def test_load_refuses_what_is_not_there(workdir, arguments, said):
 
 def test_load_refuses_folders_without_a_run(workdir, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
-    with pytest.raises(InputError, match="is no work directory"):
+    with pytest.raises(InputError, match=r"is no work directory: it has no config\.json\.$"):
         checkpoint.load(empty)
+    with pytest.raises(InputError, match=f"those in it are .*{workdir.name}"):
+        checkpoint.load(workdir.parent)
     (empty / "config.json").write_text((workdir / "config.json").read_text())
     with pytest.raises(InputError, match="holds no checkpoints"):
         checkpoint.load(empty)

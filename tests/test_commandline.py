@@ -91,5 +91,7 @@ def test_a_word_at_its_context_is_at_distance_zero():
     found = analysis.Candidates(["a", "b"], [0.75, 0.25], [0.0, 1.5], [1.0, 2.0])
     rows = commandline.candidates_table(1, "a", 1.0, found).splitlines()[2:]
     assert rows[0].split() == [">", "a", "0.7500", "0.000", "1.000"]
+    told = commandline.candidates_table(1, "a", 1.0, found, 0.125).splitlines()[-1]
+    assert told.split() == ["<unk>,", "not", "drawn", "0.1250"]
     nowhere = found._replace(distance=None)
     assert commandline.candidates_table(1, "a", 1.0, nowhere).splitlines()[2].split()[3] == "-"

@@ -2,7 +2,7 @@
 
 For every channel of a block, with N = 16 numbers of state,
 
-    h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t,    y_t = <C_t, h_t> + D x_t
+    h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t,    y_t = C_t . h_t + D x_t
 
 where A < 0 is learned and the step size dt_t, B_t and C_t are computed from the word, so that what
 is remembered depends on what is read. Around it: a causal convolution of 4, a gate, a residual. The
@@ -56,7 +56,7 @@ def make(config: ModelConfig) -> nn.Module:
 def selective_scan(
     x: jax.Array, dt: jax.Array, a: jax.Array, b: jax.Array, c: jax.Array, state: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """y_t = <C_t, h_t>, h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t, one step after the other.
+    """y_t = C_t . h_t, h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t, one step after the other.
 
     An associative scan would hold [B, T, N, E] several times over;
     `experiments/benchmarks/alternatives.py` measures it. Channels come last, and the read-out is a

@@ -84,7 +84,7 @@ def make(config: ModelConfig) -> nn.Module:
 def rotate(x: jax.Array, positions: jax.Array) -> jax.Array:
     """Pairs (x_i, x_{i + n/2}) turned by position * base^(-2i/n): [..., T, H, n], [..., T].
 
-    <rotate(q, s), rotate(k, t)> depends on s - t alone.
+    rotate(q, s) . rotate(k, t) depends on s - t alone.
     """
     half = x.shape[-1] // 2
     frequencies = ROTARY_BASE ** -(jnp.arange(half, dtype=x.dtype) / half)
@@ -149,7 +149,7 @@ class Block(nn.Module):
 
 
 def attend(q, k, v, cached_keys, cached_values, where: Window) -> jax.Array:
-    """softmax(<rotated q, rotated k> / sqrt(n)) v over cached and new words: [B, T, H, n]."""
+    """softmax(rotated q . rotated k / sqrt(n)) v over cached and new words: [B, T, H, n]."""
     queries = rotate(q, where.positions) * q.shape[-1] ** -0.5
     rotated = rotate(k, where.positions)
 

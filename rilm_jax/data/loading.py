@@ -157,6 +157,6 @@ def _not_found(spec: CorpusSpec, folder: Path | None) -> str:
     else:
         problem = f"The data folder {folder} does not exist"
     return (
-        f"{problem}: set data_dir or RILM_DATA_DIR to the folder that holds {spec.archives[0]} or "
-        f"{spec.folders[0]}/, or ask for a download."
+        f"{problem}: set --data_dir or RILM_DATA_DIR to the folder that holds {spec.archives[0]} "
+        f"or {spec.folders[0]}/, or fetch it with --download (Python: data_dir=, download=True)."
     )

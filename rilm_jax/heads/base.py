@@ -30,7 +30,7 @@ class Context(NamedTuple):
 
 
 class Head(NamedTuple):
-    """Pure functions; scores are `keys.scale * link(<query, key_v>) + keys.bias_v`.
+    """Pure functions; scores are `keys.scale * link(query . key_v) + keys.bias_v`.
 
     Attributes:
       link: elementwise function of the products.

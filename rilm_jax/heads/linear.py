@@ -1,6 +1,6 @@
 """The linear head: an output matrix of its own, untied from the embedding.
 
-    score_v = <h, w_v> + b_v
+    score_v = h . w_v + b_v
 
 How close words are to each other is still read from the input embeddings.
 """

@@ -1,6 +1,6 @@
 """The tied head: the output matrix is the embedding.
 
-    score_v = <P h, e_v> + b_v,   P the identity unless `projection`
+    score_v = (P h) . e_v + b_v,   P the identity unless `projection`
 
 Words and states on a manifold are read through log_0. Source: Inan, Khosravi, Socher, "Tying Word
 Vectors and Word Classifiers" (1611.01462); Press and Wolf, "Using the Output Embedding to Improve

@@ -76,7 +76,7 @@ def as_curvature(c: Any, dtype: Any) -> Array:
 
 
 def dot(x: Array, y: Array) -> Array:
-    """<x, y> over the last axis, kept as an axis of size 1."""
+    """x . y over the last axis, kept as an axis of size 1."""
     return jnp.sum(x * y, axis=-1, keepdims=True)
 
 

@@ -9,13 +9,11 @@ and `d^2 -> 4 |x - y|^2`, while the maps meet those of `euclidean`.
 Everything is written in the conformal gap `g(x) = 1 - c |x|^2`, which is computed with
 compensation. Three lengths, measured by `sqrt(c) |log_0 x|`, bound what floating point can hold:
 
-=============================================  =======  =======
-                                               float32  float64
-=============================================  =======  =======
-`exp_0` shortens its argument to                   7.5     17.5
-gaps are kept above that of                        7.4     17.4
-`project` moves points to (radius 1 - margin)      3.1      6.1
-=============================================  =======  =======
+| | float32 | float64 |
+| --- | ---: | ---: |
+| `exp_0` shortens its argument to | 7.5 | 17.5 |
+| gaps are kept above that of | 7.4 | 17.4 |
+| `project` moves points to (radius 1 - margin) | 3.1 | 6.1 |
 
 So results lie strictly inside the ball, and values and gradients are finite on the closed ball.
 

@@ -2,10 +2,10 @@
 
 For both geometries there are feature maps q and k with
 
-    d(x, y)^2 = scale(c) * link(<q(x), k(y)>),
+    d(x, y)^2 = scale(c) * link(q(x) . k(y)),
 
 so a table of distances costs one matrix product of width d + 2 and one elementwise pass, and its
-gradient two more products. Flat: <q, k> is |x - y|^2 and the link is the identity. Ball: <q, k> is
+gradient two more products. Flat: q . k is |x - y|^2 and the link is the identity. Ball: q . k is
 delta = c |x - y|^2 / (g(x) g(y)), the hyperboloid's inner product up to 1 + 2 delta, and the link
 is acosh(1 + 2 delta)^2 = 4 asinh(sqrt(delta))^2.
 
@@ -32,7 +32,7 @@ class Link(NamedTuple):
       precision: of the inner product; distances cancel and need "highest".
       best: `jnp.max` where the largest product scores highest, `jnp.min` where it is a distance.
       softmax: None, or (queries [..., K], keys [V, K]) -> (queries [..., K'], keys [V, K'],
-        offset [V]) where <q', k'> + offset is f(<q, k>) less what all keys share, K' < K: a softmax
+        offset [V]) where q' . k' + offset is f(q . k) less what all keys share, K' < K: a softmax
         over keys does not see the difference. Features that are always 1 get no gradient from it.
     """
 
@@ -93,7 +93,7 @@ def _flat_keys(y, gap, c):
 
 
 def _flat_softmax(queries, keys):
-    """-2 <x, y> + |y|^2: without |x|^2."""
+    """-2 x . y + |y|^2: without |x|^2."""
     return queries[..., :-2], keys[:, :-2], keys[:, -1]
 
 

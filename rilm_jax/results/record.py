@@ -109,7 +109,8 @@ def find_two(folder: Path, names: str) -> tuple[Path, Path]:
         if a and b:
             return a, b
     known = [str(path.relative_to(folder).with_suffix("")) for path in read_all(folder)]
-    near = difflib.get_close_matches(names, [f"{a},{b}" for a in known for b in known], 1, 0)
+    pairs = [f"{a},{b}" for a in known for b in known if a != b]
+    near = difflib.get_close_matches(names, pairs, 1, 0)
     raise InputError(
         f"{names!r} does not name two runs on record in {folder}; give CORPUS/NAME of each with a "
         f"comma between them" + (f", e.g. {near[0]}." if near else ".")

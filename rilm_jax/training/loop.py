@@ -23,6 +23,9 @@ from rilm_jax.training.evaluation import Evaluator
 from rilm_jax.training.state import TrainState
 from rilm_jax.training.step import make_chunk, on_device
 
+# 80 columns, with the loss and the best validation perplexity behind.
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} {elapsed}<{remaining}{postfix}"
+
 
 class Interrupted(KeyboardInterrupt):
     """The run was asked to stop; its last checkpoint says where it goes on."""
@@ -238,7 +241,7 @@ class _Run:
             progress = self.checkpoints.restore(step, progress)
         workdir.forget_metrics_after(self.work_dir, step or 0)
         began = time.perf_counter() - float(progress.wall)
-        with bar(self.total, "training", unit="step", initial=step or 0) as shown:
+        with bar(self.total, "compiling", "step", initial=step or 0, bar_format=_BAR) as shown:
             while (step := int(progress.state.step)) < self.total and not self._stale(progress):
                 progress = self._epoch(progress, step // self.steps_per_epoch, shown, began)
         return self._sum_up(progress, began)
@@ -259,12 +262,14 @@ class _Run:
             order, row_weight = None, None
         else:
             order, row_weight = self.order(self.seeds, epoch)
+        epochs = -(-self.total // self.steps_per_epoch)
         while (step := int(progress.state.step)) < last_step:
             if self.signals.requested:
                 self._stop(progress, step, began)
             progress = self._chunk(
                 progress, order, row_weight, jnp.asarray(step - first_step), last, shown
             )
+            shown.set_description(f"epoch {epoch + 1}/{epochs}", refresh=False)
         report = self.valid.report(progress.state.params)
         for split, scores in (("train", self._train_report(progress)), ("valid", report)):
             self._record(last_step, epoch + 1, split, scores)
@@ -289,8 +294,9 @@ class _Run:
         taken = int(state.step) - step
         shown.update(taken)
         mean = np.mean(info.nll.sum(axis=1) / np.maximum(info.weight.sum(axis=1), 1))
-        rate = info.weight.sum() / spent
-        shown.set_postfix_str(f"loss {mean:.3f}, {rate / 1e3:.1f}k tokens/s")
+        best = np.mean(progress.best.ppl)
+        valid = f", valid {best:.2f}" if np.isfinite(best) else ""
+        shown.set_postfix_str(f"loss {mean:.3f}{valid}")
         died, norm = _first_deaths(info, progress.died, step)
         for seed, at, size in zip(self.config.seeds, died, norm, strict=True):
             if at >= 0 and at not in progress.died:

@@ -89,7 +89,7 @@ def test_explain_shows_what_every_word_was_drawn_from(launch, opened, extra):
     drawn = [line.split()[1] for line in lines if line.startswith("> ")]
     assert len(drawn) == 3
     rows = [line.split() for line in lines if line[:2] in ("> ", "  ")]
-    assert len(rows) == 3 * 6
+    assert len(rows) == 3 * 7 and [row[0] for row in rows].count("<unk>,") == 3
     first = [float(row[-3]) for row in rows[:6]]
     assert first == sorted(first, reverse=True)
     assert sum(first) < 1  # <unk> has the rest

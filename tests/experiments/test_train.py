@@ -18,16 +18,21 @@ ROOT = Path(__file__).resolve().parents[2]
 PYDOC = "--config=experiments/configs/pydoc.py"
 
 
+class Calls(list):
+    worst: float | None = None
+
+
 @pytest.fixture
 def runs(monkeypatch):
     """The calls of `rilm_jax.training.run`, which trains nothing here."""
-    calls = []
+    calls = Calls()
 
     def run(run, workdir, *, data_dir=None, download=False, record=None, listener=None):
         calls.append(types.SimpleNamespace(run=run, workdir=workdir, data_dir=data_dir))
         calls[-1].download, calls[-1].record, calls[-1].listener = download, record, listener
-        score = {"per_seed": [30.0, 31.0], "mean": 30.5, "std": 0.71}
+        score = {"per_seed": [30.0, 31.0], "mean": calls.worst or 30.5, "std": 0.71}
         return {
+            "steps": 9,
             "params": {"total": 289_025},
             "best_valid_ppl": score,
             "best_valid_ppl_non_unk": score,
@@ -148,6 +153,10 @@ def test_seeds_are_overridden_in_either_spelling(launch, runs, seeds):
         (["--config=experiments/configs/imdb.py:hyprilm"], "wikitext2.py"),
         (["--config"], "Missing value for flag --config"),
         (["--wrkdir=x"], "did you mean '--workdir'"),
+        (["--num_epochs=2"], "write --config.num_epochs=VALUE"),
+        ([f"{PYDOC}:hyprilm,lr=0.1"], "did you mean 'learning_rate'"),
+        ([f"{PYDOC}:hyprilm,epochs=3"], "did you mean 'num_epochs'"),
+        ([f"{PYDOC}:hyprilm,seeds=42,43"], "have a plus between them, seeds=A+43"),
         (["hyprilm"], "'hyprilm' is not a flag"),
     ],
 )
@@ -248,3 +257,21 @@ def test_it_runs_as_a_program_from_any_folder(tmp_path):
     assert "Traceback" not in refused.stderr
     assert "num_epochs" in refused.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_finished_before_and_what_learned_nothing_is_said(launch, runs, tmp_path):
+    workdir = tmp_path / "mine"
+    first = launch("train", PYDOC, f"--workdir={workdir}")
+    assert "before" not in first.out and "floor:" not in first.out
+    workdir.mkdir()
+    (workdir / "summary.json").touch()
+    runs.worst = 200.0
+    again = launch("train", PYDOC, f"--workdir={workdir}")
+    assert "Finished before, not run again: mine." in again.out
+    assert "mine is above the unigram floor: 9 steps" in again.out
+    assert max(map(len, again.out.splitlines())) <= 80
+
+
+def test_a_space_after_a_comma_is_no_part_of_a_runs_name(launch, runs):
+    launch("train", f"{PYDOC}:hyprilm, seeds=42")
+    assert runs[0].workdir == Path("runs/pydoc/hyprilm,seeds=42")
