@@ -262,7 +262,7 @@ def test_it_runs_as_a_program_from_any_folder(tmp_path):
 def test_what_was_finished_before_and_what_learned_nothing_is_said(launch, runs, tmp_path):
     workdir = tmp_path / "mine"
     first = launch("train", PYDOC, f"--workdir={workdir}")
-    assert "before" not in first.out and "floor:" not in first.out
+    assert "Finished before" not in first.out and "floor:" not in first.out
     workdir.mkdir()
     (workdir / "summary.json").touch()
     runs.worst = 200.0
