@@ -48,7 +48,7 @@ from IPython.display import Markdown, display
 
 import rilm_jax
 from rilm_jax import commandline, config, recipes, results, trained, training
-from rilm_jax.analysis import curves, top_k_words
+from rilm_jax.analysis import curves, side_by_side, top_k_words
 from rilm_jax.generation import generate
 
 print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
@@ -86,27 +86,18 @@ curves.learning_curves(evaluations, floor=floor, title="Python's help text")
 # The next word is a softmax over negative squared distances, so the likeliest words are the closest ones.
 
 # %%
-rows = []
+likeliest = {}
 for model in summaries:
-    opened = trained.load_seed(folder / model)
+    opened = trained.load_seed(folder / model, with_corpus=False)
     ids, _ = trained.encode("pydoc", opened.vocab, PROMPT)
-    found = top_k_words(opened.model, opened.params, opened.vocab, ids, 5)
-    rows += [
-        f"| {model} | {word} | {p:.3f} | {distance:.3f} |"
-        for word, p, distance in zip(found.words, found.probability, found.distance, strict=True)
-    ]
-display(
-    Markdown(
-        f"After *{PROMPT}*:\n\n| model | next word | probability | distance |\n| --- | --- | ---: | ---: |\n"
-        + "\n".join(rows)
-    )
-)
+    likeliest[model] = top_k_words(opened.model, opened.params, opened.vocab, ids, 5)
+display(Markdown(f"After *{PROMPT}*, with probability p and distance d:\n\n{side_by_side(likeliest)}"))
 
 # %% [markdown]
 # ## A sample
 
 # %%
-opened = trained.load_seed(folder / "hyprilm")
+opened = trained.load_seed(folder / "hyprilm", with_corpus=False)
 vocab = opened.vocab
 ids, _ = trained.encode("pydoc", vocab, PROMPT)
 drawn = generate(opened.model, opened.params, ids, 40, jax.random.key(0), top_k=10)
