@@ -91,7 +91,9 @@ for model in summaries:
     opened = trained.load_seed(folder / model, with_corpus=False)
     ids, _ = trained.encode("pydoc", opened.vocab, PROMPT)
     likeliest[model] = top_k_words(opened.model, opened.params, opened.vocab, ids, 5)
-display(Markdown(f"After *{PROMPT}*, with probability p and distance d:\n\n{side_by_side(likeliest)}"))
+display(
+    Markdown(f"After *{PROMPT}*, with probability p and distance d:\n\n{side_by_side(likeliest)}")
+)
 
 # %% [markdown]
 # ## A sample
