@@ -51,7 +51,7 @@ def main() -> None:
         return
     keep = bool(_OUT.value) or not _QUICK.value
     if keep:
-        _check_writable(folder)
+        files.check_writable(folder, "choose another --out")
 
     from experiments.benchmarks import suites  # here, so that --help need not wait for JAX
 
@@ -62,18 +62,6 @@ def main() -> None:
     if keep:
         files.write_record(path, record, report.page(record))
         print(f"\n{path}")
-
-
-def _check_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written to ({error.strerror}); choose another --out."
-        ) from error
 
 
 if __name__ == "__main__":

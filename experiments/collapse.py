@@ -43,6 +43,8 @@ def main() -> None:
     from rilm_jax.analysis import collapse
     from rilm_jax.training import summary
 
+    path = Path(_OUT.value or _RESULTS) / f"{_CORPUS.value}.json"
+    files.check_writable(path.parent, "choose another --out")
     rows = []
     for recurrence, init, guard in _GRID:
         string = f"hyprilm,preset=paper,recurrence={recurrence},init={init},guard={guard}"
@@ -70,7 +72,6 @@ def main() -> None:
     arguments = [f"--{flag.name}={flag.value}" for flag in (_CORPUS, _STEPS)]
     record = {"command": shlex.join(["python", "experiments/collapse.py", *arguments])}
     record |= {"seed": _SEED, "rows": rows, **summary.circumstances()}
-    path = Path(_OUT.value or _RESULTS) / f"{_CORPUS.value}.json"
     table = collapse.table(rows)
     page = (
         f"# Recurrences and the boundary, {_CORPUS.value}\n\n"

@@ -45,10 +45,10 @@ def main() -> None:
         rows.append([markdown.escaped(name), *(f"{value:.4f}" for value in of_run)])
     header = ["model", "target", "neighbours", "frequent", "unk"]
     page = (
-        "# Predictions\n\nMean probability over validation targets that are words: of the target, "
+        "# Predictions\n\nMean probability over validation targets that are words: of the target,\n"
+        "of its ten neighbours in the embedding, of the twenty most frequent words, and\n"
+        f"of `<unk>`.\n\n{markdown.table(header, rows, right=header[1:], padded=True)}\n"
     )
-    page += "of its ten neighbours in\nthe embedding, of the twenty most frequent words, and of "
-    page += f"`<unk>`.\n\n{markdown.table(header, rows, right=header[1:], padded=True)}\n"
 
     step = max(1, (len(ids) - 1) // _CONTEXTS.value)
     starts = range(0, step * _CONTEXTS.value, step)

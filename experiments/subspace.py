@@ -43,6 +43,10 @@ _RESULTS = Path(__file__).resolve().parent / "results" / "subspace"
 
 def main() -> None:
     betas = [_beta(text) for text in _BETAS.value]
+    if not betas:
+        raise InputError("--betas is empty; give at least one share, e.g. --betas=0,1.")
+    path = Path(_OUT.value or _RESULTS) / "ptb.json"
+    files.check_writable(path.parent, "choose another --out")
 
     import jax
 
@@ -75,7 +79,6 @@ def main() -> None:
     record = {"command": shlex.join(["python", "experiments/subspace.py", *arguments])}
     record |= {"seed": _SEED, "vocab_size": len(excerpt.vocab), "temperature": _TEMPERATURE}
     record |= {"rows": rows, **summary.circumstances()}
-    path = Path(_OUT.value or _RESULTS) / "ptb.json"
     table = subspace.table(rows)
     page = (
         "# The spaces of W and L\n\n"

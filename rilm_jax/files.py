@@ -59,6 +59,21 @@ def write_record(path: Path, record: Any, page: str) -> None:
     write(path.with_suffix(".md"), page.encode())
 
 
+def check_writable(folder: Path, advice: str) -> None:
+    """That a folder can be made and written to: asked before the work whose results it is for.
+
+    Raises:
+      InputError: it cannot; `advice` says what to do.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written to ({error.strerror}); {advice}.") from error
+
+
 @contextlib.contextmanager
 def _refused(path: Path) -> Iterator[None]:
     try:

@@ -125,8 +125,10 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     defaults = {name: field.default for name, field in config.flat_fields().items()}
     named = {"model": model, "head": head, "corpus": corpus, "manifold": fixed["manifold"]}
     facts = defaults | given | named
-    sized = _of_size(fixed["corpus"], preset) if corpus == "text" else {}
-    values = presets.values(preset, facts) | sized | given | fixed
+    values = presets.values(preset, facts)
+    if corpus == "text":
+        values |= _of_size(fixed["corpus"], preset, defaults | values | given)
+    values |= given | fixed
     _check_read(given, defaults | values | {"model": model})
     run = config.from_flat(values)
     if wants_match:
@@ -269,24 +271,24 @@ def _corpus(corpus: str, given: dict[str, Any]) -> str:
     return os.path.abspath(os.path.expanduser(folder))
 
 
-def _of_size(path: str, preset: str) -> dict[str, Any]:
+def _of_size(path: str, preset: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """What the size of one's own text decides, if it is there: its words, and steps enough.
 
     A step reads at most an eighth of the text, and there are 200 steps unless that takes more than
-    25 epochs.
+    25 epochs. `values` is what holds so far.
     """
     if not os.path.exists(path):
         return {}
     from rilm_jax import data  # here, so that all other strings are read without JAX
 
     tokens, types = data.measure(Path(path))
-    values: dict[str, Any] = {"vocab_size": max(2, min(2000, types))}
+    sized: dict[str, Any] = {"vocab_size": max(2, min(values["vocab_size"], types))}
     if preset in ("tuned", "start"):
-        windows = max(1, tokens // 64)
-        batch = min(32, max(4, windows // 8))
+        windows = max(1, tokens // values["window"])
+        batch = min(values["batch_size"], max(4, windows // 8))
         epochs = -(-200 // -(-windows // batch))
-        values |= {"batch_size": batch, "num_epochs": min(25, max(10, epochs))}
-    return values
+        sized |= {"batch_size": batch, "num_epochs": min(25, max(values["num_epochs"], epochs))}
+    return sized
 
 
 def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, Any]:

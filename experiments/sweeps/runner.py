@@ -14,7 +14,7 @@ import jax
 
 from experiments.sweeps.estimate import Estimator, words
 from experiments.sweeps.suites import Row
-from rilm_jax import config, results, training
+from rilm_jax import config, files, results, training
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
 from rilm_jax.results import trials
@@ -122,12 +122,16 @@ def run(
       data_dir: where the corpora lie.
 
     Raises:
-      InputError: a work directory that is of another configuration, before any row is run.
+      InputError: a work directory that is of another configuration, or a record or README that
+        cannot be written, before any row is run.
       Interrupted: a run was stopped; its checkpoint says where it goes on.
     """
     advice = "move that folder away or choose another --runs"
     for row, _ in work.todo:
         workdirs.check_owner(runs / row.path(), row.config(), advice)
+    if work.todo:
+        files.check_writable(folder, "choose another --results")
+        results.stale(folder, readme)  # refuses a README without the table's place
     for row, _ in work.todo:
         workdir = runs / row.path()
         record = {"command": row.command()}

@@ -69,9 +69,8 @@ def draw_path(axis: Any, points: np.ndarray, words: list[str], *, disk: bool) ->
         axis.plot(*leg.T, color=colours[i + 1], linewidth=1.2)
     axis.scatter(*points.T, s=14, color=colours, zorder=3)
     for i, word in enumerate(words):
-        away = points[i] - points[max(0, i - 1) : i + 2].mean(
-            axis=0
-        )  # from the legs that meet here
+        around = points[max(0, i - 1) : i + 2]  # a word stands away from the legs that meet here
+        away = points[i] - around.mean(axis=0)
         away /= np.linalg.norm(away) or 1
         axis.annotate(
             word,

@@ -164,6 +164,23 @@ def as_summary(run, seconds=10.0, steps=100):
     }
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--results=file/record"], "cannot be written to"),
+        (["--results=record", "--readme=nowhere.md"], "nowhere.md cannot be read"),
+    ],
+)
+def test_a_record_that_cannot_be_written_is_refused_before_any_row_is_run(
+    launch, here, tmp_path, monkeypatch, flags, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(runner.training, "run", lambda *_, **__: pytest.fail("a row was run"))
+    refused = launch("sweep", "--suite=dims", *here, *flags)
+    assert refused.status == 2 and sentence in refused.err
+
+
 def test_more_seeds_cover_fewer_and_a_name_decides_nothing():
     two = config.from_flat(recipes.recipe("pydoc", "hyprilm,seeds=42+43"))
     five = config.from_flat(recipes.recipe("pydoc", "hyprilm,preset=tuned"))

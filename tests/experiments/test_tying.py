@@ -49,5 +49,11 @@ def test_the_distance_of_the_spaces_falls_with_the_augmented_loss(launch, corpor
     assert augmented["distance"] < alone["distance"] - 0.05
     assert (tmp_path / "ptb.png").stat().st_size > 1000
     assert "| 1 |" in (tmp_path / "ptb.md").read_text("utf-8")
+    kept = (tmp_path / "ptb.json").read_text()
+    empty = launch("subspace", "--betas=", f"--out={tmp_path}", f"--data_dir={corpora_dir}")
+    assert empty.status == 2 and "--betas is empty" in empty.err
+    assert (tmp_path / "ptb.json").read_text() == kept
+    elsewhere = launch("subspace", f"--out={tmp_path / 'ptb.json' / 'x'}", "--betas=0,1")
+    assert elsewhere.status == 2 and "cannot be written to" in elsewhere.err
     refused = launch("subspace", "--betas=2")
     assert refused.status == 2 and "is no share" in refused.err
