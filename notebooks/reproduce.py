@@ -39,7 +39,7 @@ if importlib.util.find_spec("rilm_jax") is None:
 # %%
 # @title Settings
 CORPUS = "wikitext2"  # @param ["wikitext2", "ptb"]
-ROW = "hyprilm,preset=tuned"  # @param {type: "string"}
+ROW = "hyprilm,seeds=42+43"  # @param {type: "string"}
 EPOCHS = 1  # @param {type: "integer"}
 DATA_DIR = ""  # @param {type: "string"}
 

@@ -100,7 +100,7 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     """Every field that a configuration string decides, by name.
 
     >>> recipe("wikitext2", "hyprilm,composition=gated,k=0")["learning_rate"]
-    0.003
+    0.006
 
     Args:
       corpus: one of `CORPORA`.

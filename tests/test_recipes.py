@@ -22,7 +22,7 @@ def test_hyprilm_alone_is_the_plain_stabilised_model():
         manifold="poincare",
         dim=128,
         vocab_size=2000,
-        k=8,
+        k=0,
         tau=0.1,
         recurrence="mobius",
         composition="mlp",

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import rilm_jax
+from rilm_jax import config, results
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "experiments" / "configs"
+RECORD = ROOT / "experiments" / "results"
 
 
 @pytest.fixture
@@ -68,3 +70,11 @@ def test_one_seed_is_recorded_so_that_it_can_be_read_back(launch, runs):
     launch("train", *shlex.split(runs[0][1])[2:])
     assert runs[0] == runs[1]
     assert runs[0][0].seeds == (7,)
+
+
+@pytest.mark.parametrize("path", sorted(results.read_all(RECORD)), ids=lambda path: path.stem)
+def test_every_row_on_record_is_what_its_command_gives(launch, runs, path):
+    summary = results.read(path)
+    launch("train", *shlex.split(summary["command"])[2:])
+    recorded = config.to_flat(config.from_flat(summary["config"]))  # of any version
+    assert config.to_flat(runs[0][0]) == recorded

@@ -9,15 +9,6 @@ from rilm_jax import config, presets, recipes, results
 from rilm_jax.results import trials
 
 RECORD = Path(__file__).resolve().parents[2] / "experiments" / "results" / trials.FOLDER
-# Whose winners become the recipe with the whole runs that replace their rows on record, so that a
-# row's command keeps giving that row.
-AWAITING = {
-    "hyprilm",
-    "flatrilm",
-    "hyprilm,composition=gated,dim=120",
-    "flatrilm,composition=gated,dim=120",
-    "lstm-tied",
-}
 # What makes a trial of a run.
 SHORT = ("num_epochs", "test", "seeds", "rate_factors", "preset")
 
@@ -41,16 +32,9 @@ def tried(model):
 
 @pytest.mark.parametrize("model", tuning.GROUPS)
 def test_the_tuned_recipe_is_the_best_of_the_trials_on_record(model):
-    scored = [(ppl, there) for ppl, there in tried(model) if ppl is not None]
-    assert len(scored) >= (tuning.NUM_TRIALS if model in AWAITING else 1)
-    ranked = sorted(scored, key=lambda trial: trial[0])
-    tuned = recipe_of(fields("wikitext2", model))
-    places = [i for i, (_, there) in enumerate(ranked) if recipe_of(there) == pytest.approx(tuned)]
-    assert places and (places[0] > 0) == (model in AWAITING)
-    if model in presets.FOUND:
-        assert presets.FOUND[model].valid == pytest.approx(ranked[places[0]][0], abs=0.005)
-    else:
-        assert model in AWAITING
+    ppl, best = min((trial for trial in tried(model) if trial[0] is not None), key=lambda t: t[0])
+    assert recipe_of(best) == pytest.approx(recipe_of(fields("wikitext2", model)))
+    assert presets.FOUND[model].valid == pytest.approx(ppl, abs=0.005)
 
 
 def recipe_of(flat):

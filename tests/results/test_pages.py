@@ -178,18 +178,18 @@ def test_options_are_the_strings_and_the_overrides(record):
 
 
 def test_a_command_is_derived_from_the_name_only_where_it_gives_that_configuration(record):
-    content = summary(string="hyprilm,k=0")
+    content = summary(string="hyprilm,k=1")
     del content["command"]
-    assert results.command(content, "hyprilm,k=0") == (
-        "python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm,k=0"
+    assert results.command(content, "hyprilm,k=1") == (
+        "python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm,k=1"
     )
     del content["config"]["num_layers"]  # as in a version that had no such field
-    assert results.command(content, "hyprilm,k=0") is not None
+    assert results.command(content, "hyprilm,k=1") is not None
     assert results.command(content, "hyprilm") is None
     assert results.command(content, "my run") is None
     content["config"]["learning_rate"] = 1e-2  # the recipe has moved since
-    assert results.command(content, "hyprilm,k=0") is None
-    record("wikitext2", "hyprilm,k=0", content)
+    assert results.command(content, "hyprilm,k=1") is None
+    record("wikitext2", "hyprilm,k=1", content)
     (row,) = rows(record)
     assert cells(row)["command"] == "-"
 
