@@ -141,7 +141,7 @@ FOUND: dict[str, Found] = {
     "transformer-tied": Found(
         {"model": "transformer"}, {"batch_size": 64, "learning_rate": 6e-3}, 27.58
     ),
-    "ssm-tied": Found({"model": "ssm"}, {"learning_rate": 6e-3}, 31.12),
+    "ssm-tied": Found({"model": "ssm"}, {"batch_size": 64, "learning_rate": 6e-3}, 27.97),
 }
 
 _START = (*_GENERAL, *_PARTICULAR)

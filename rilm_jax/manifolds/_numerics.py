@@ -153,9 +153,15 @@ def sqnorm(x: Array) -> Array:
 
 
 def safe_sqrt(x: Array) -> Array:
-    """sqrt with value and derivative 0 at 0 (and below)."""
-    positive = x > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1)), 0)
+    """sqrt with value and derivative 0 at 0 (and below); NaN stays NaN."""
+    zero = x <= 0
+    return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, x)))
+
+
+def in_range(v: Array) -> Array:
+    """Vectors so long that their square would overflow, shortened; the others untouched."""
+    largest = jnp.max(jnp.abs(v), axis=-1, keepdims=True, initial=0)
+    return v / lax.stop_gradient(jnp.maximum(largest / 1e15, 1))
 
 
 def _series(coefficients: list[float], u: Array) -> Array:

@@ -128,9 +128,8 @@ def _same(x):
 
 
 # Stands in for products that cancelled to nothing: their square root has to have a derivative.
+# The distance itself has a cusp there, and pulls on nothing.
 _SMALLEST = 1e-30
-# Distances below this, where one has a cusp and the product no digit, pull on nothing.
-_CUSP = 1e-6
 
 
 def _distance(inner, value, slope, softmax=None):
@@ -139,10 +138,10 @@ def _distance(inner, value, slope, softmax=None):
 
 DOT = Link(_same, _same, None, precision="default", best=jnp.max)
 _FLAT_SQUARED = _distance(_same, _same, None, _flat_softmax)
-_FLAT_PLAIN = _distance(_sqrt, _same, lambda p, a: jnp.where(a > _CUSP, 0.5 / a, 0))
+_FLAT_PLAIN = _distance(_sqrt, _same, lambda p, a: jnp.where(p > _SMALLEST, 0.5 / a, 0))
 _BALL_SQUARED = _distance(_acosh, jnp.square, lambda p, a: 2 * a / _root(jnp.maximum(p, _SMALLEST)))
 _BALL_PLAIN = _distance(
-    _acosh, _same, lambda p, a: jnp.where(a > _CUSP, 1 / _root(jnp.maximum(p, _SMALLEST)), 0)
+    _acosh, _same, lambda p, a: jnp.where(p > _SMALLEST, 1 / _root(jnp.maximum(p, _SMALLEST)), 0)
 )
 
 FLAT = ProductForm(_flat_queries, _flat_keys, lambda c: jnp.ones(()), _FLAT_SQUARED, _FLAT_PLAIN)

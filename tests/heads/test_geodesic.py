@@ -58,6 +58,16 @@ def test_unsquared_scores_are_distances(manifold):
     np.testing.assert_allclose(scores, -exact / 0.5, atol=2e-3)
 
 
+@pytest.mark.parametrize("c", [1e-12, 1e-8, 1.0])
+def test_unsquared_scores_pull_on_words_however_flat_the_ball(c):
+    words, states = points(jax.random.key(1), V, 1.0), points(jax.random.key(2), N, 1.0)
+    model, params = model_with(words, c=c, tau=1.0, squared=False)
+    at = states_of(states, "poincare", c)
+    slope = jax.grad(lambda table: model.scores(params | {"embed": {"table": table}}, at).sum())
+    exact = jax.grad(lambda table: -poincare.dist(states[:, None], table, c).sum())
+    np.testing.assert_allclose(slope(words), exact(words), rtol=2e-3, atol=2e-3)
+
+
 @pytest.mark.parametrize("manifold", ["poincare", "euclidean"])
 def test_words_score_by_their_distances_to_each_other_without_bias(manifold):
     words = points(jax.random.key(1), V, 1.5)

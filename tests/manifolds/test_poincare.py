@@ -119,6 +119,26 @@ def test_a_long_vector_lands_inside_the_ball():
     assert jnp.isfinite(back).all()
 
 
+def test_a_vector_whose_square_overflows_keeps_its_direction():
+    direction, origin = jnp.array([0.6, -0.8, 0.0]), jnp.zeros(3)
+    for length in (1e19, 1e30, 3e38):
+        v = length * direction
+        for far, near in (
+            (compiled.expmap0(v, 1.0), compiled.expmap0(100 * direction, 1.0)),
+            (compiled.expmap(origin, v, 1.0), compiled.expmap(origin, 100 * direction, 1.0)),
+            (compiled.project(v, 1.0), compiled.project(100 * direction, 1.0)),
+        ):
+            np.testing.assert_allclose(far, near, rtol=1e-5)
+
+
+def test_what_is_no_number_stays_none():
+    bad = jnp.array([0.1, jnp.nan])
+    for function in (compiled.expmap0, compiled.logmap0, compiled.project):
+        assert jnp.isnan(function(bad, 1.0)).any()
+    assert jnp.isnan(compiled.dist(bad, jnp.zeros(2), 1.0))
+    assert jnp.isnan(euclidean.dist(bad, jnp.zeros(2), 1.0))
+
+
 @pytest.mark.parametrize("c", [0.01, 0.05, 1, 10, 100])
 def test_distance_from_a_far_point_is_finite(c):
     v, e = jnp.array([6.0, -8.0, 0.0]), jnp.array([0.02, 0.01, -0.05])
