@@ -47,7 +47,12 @@ def main() -> None:
     if _SHOW.value:
         if not path.is_file():
             raise InputError(f"{path} is not there; measure the suite first, without --show.")
-        print(report.markdown(json.loads(path.read_text())))
+        try:
+            print(report.markdown(json.loads(path.read_text("utf-8"))))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{path} holds no record ({error}); measure the suite again."
+            ) from error
         return
     keep = bool(_OUT.value) or not _QUICK.value
     if keep:

@@ -24,7 +24,9 @@ from rilm_jax import commandline, progress
 _WORKDIR = flags.DEFINE_string("workdir", None, "folder of a run")
 _PROMPT = flags.DEFINE_string("prompt", None, "words to go on from")
 _SEED = flags.DEFINE_integer("seed", None, "which of the run's seeds (default: its first)")
-_SAMPLE_SEED = flags.DEFINE_integer("sample_seed", 0, "of the draws")
+_SAMPLE_SEED = flags.DEFINE_integer(
+    "sample_seed", 0, "of the draws", lower_bound=0, upper_bound=2**31 - 1
+)
 _NUM_TOKENS = flags.DEFINE_integer("num_tokens", 40, "words to add", lower_bound=1)
 _TEMPERATURE = flags.DEFINE_float("temperature", 1.0, "0: always the likeliest word")
 _TOP_K = flags.DEFINE_integer("top_k", 10, "draw among this many likeliest words; 0: among all")

@@ -39,6 +39,15 @@ def main() -> None:
     assert first.corpus is not None  # which load_alike has read
     ids, vocab = first.corpus.valid, first.vocab
 
+    step = (len(ids) - _LENGTH.value) // _CONTEXTS.value
+    if step < 1:
+        raise InputError(
+            f"{_CONTEXTS.value} contexts of {_LENGTH.value} words do not fit into the {len(ids):,} "
+            "of the validation text; choose fewer --contexts or a smaller --length."
+        )
+    if _TOP_K.value > len(vocab):
+        raise InputError(f"--top_k={_TOP_K.value} is more than the {len(vocab)} words there are.")
+
     rows = []
     for name, run in bar(len(runs), "sharing out", "model", iterable=runs.items()):
         of_run = shares(run.model, run.params, ids)
@@ -50,7 +59,6 @@ def main() -> None:
         f"of `<unk>`.\n\n{markdown.table(header, rows, right=header[1:], padded=True)}\n"
     )
 
-    step = max(1, (len(ids) - 1) // _CONTEXTS.value)
     starts = range(0, step * _CONTEXTS.value, step)
     for start in bar(len(starts), "predicting", "context", iterable=starts):
         end = start + _LENGTH.value

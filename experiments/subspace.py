@@ -14,6 +14,7 @@ A run that was stopped goes on with the same command; rows that are done are not
 run again.
 """
 
+import contextlib
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -55,6 +56,11 @@ def main() -> None:
     from rilm_jax.training import summary
 
     excerpt = _excerpt(data.load("ptb", 10_000, data_dir=_DATA_DIR.value), _WORDS.value)
+    if _DIM.value > len(excerpt.vocab):
+        raise InputError(
+            f"--dim={_DIM.value} is more than the {len(excerpt.vocab)} different words, which span "
+            "no more dimensions; choose a smaller --dim or more --words."
+        )
     rows = []
     for beta in betas:
         run = _run(len(excerpt.vocab), beta)
@@ -92,10 +98,10 @@ def main() -> None:
 
 
 def _beta(text: str) -> float:
-    beta = recipes.parse("cross_entropy", text)
-    if not 0 <= beta <= 1:
-        raise InputError(f"--betas holds {text}, which is no share; give 0 to 1.")
-    return beta
+    with contextlib.suppress(ValueError):
+        if 0 <= (beta := float(text)) <= 1:
+            return beta
+    raise InputError(f"--betas holds {text!r}, which is no share; give numbers from 0 to 1.")
 
 
 def _excerpt(corpus: "Corpus", words: int) -> "Corpus":

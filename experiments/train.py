@@ -59,6 +59,9 @@ def main() -> None:
             for model in _QUICKSTART
         }
 
+    for run in runs.values():
+        recipes.check_read(changed, config.to_flat(run))
+
     from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
 
     record = {"command": commandline.command()}

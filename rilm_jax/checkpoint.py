@@ -26,6 +26,8 @@ class Checkpoints:
 
     def __init__(self, workdir: Path):
         self._path = (workdir / FOLDER).absolute()
+        if self._path.exists() and not self._path.is_dir():
+            raise InputError(f"{self._path} is a file where checkpoints belong; move it away.")
         options = ocp.CheckpointManagerOptions(
             max_to_keep=KEPT, enable_async_checkpointing=False, create=True
         )
@@ -168,7 +170,10 @@ def read_config(workdir: Path) -> RunConfig:
         raise InputError(f"{path} cannot be read ({_first_line(error)}); restore it.") from error
     if not isinstance(fields, Mapping):
         raise InputError(f"{path} does not hold a configuration; restore it.")
-    return configuration.from_flat(fields)
+    try:
+        return configuration.from_flat(fields)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _is_array(x: Any) -> bool:

@@ -67,6 +67,13 @@ def run(
     except BrokenPipeError:  # `--list | head`: the reader left, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:  # a path too long, a disk too full: of the machine, not of the program
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{error.strerror or error}; name another path or make room.", BAD_INPUT)
+    except MemoryError:
+        _leave(
+            "There is not enough memory for this; make the batch or the model smaller.", BAD_INPUT
+        )
     sys.exit(0)
 
 
@@ -135,11 +142,10 @@ def overrides(flag: str = "config") -> dict[str, Any]:
       InputError: a field that decides which recipe is read, and so cannot be set after it.
     """
     values = dict(_config_flag(flag).override_values)
-    for field in ("preset", "corpus"):
+    in_the_string = dict.fromkeys(("preset", "manifold"), "choose it in the configuration string")
+    for field, advice in (recipes.SAID_ELSEWHERE | in_the_string).items():
         if field in values:
-            where = "in the configuration string: MODEL,preset=paper"
-            where = where if field == "preset" else "by the configuration file"
-            raise InputError(f"--config.{field} would not change the recipe; choose it {where}.")
+            raise InputError(f"--config.{field} would not change the recipe; {advice}.")
     return values
 
 
@@ -332,11 +338,11 @@ def _existing(value: str, launcher: str) -> str:
     path, colon, string = value.partition(":")
     project = Path(launcher).resolve().parent.parent
     for candidate in (Path(path), project / path):
-        if candidate.is_file():
+        if candidate.suffix == ".py" and candidate.is_file():
             return f"{candidate}{colon}{string}"
     known = ", ".join(sorted(p.name for p in (project / "experiments/configs").glob("*.py")))
     raise InputError(
-        f"--config={path} is no file; give a configuration file with a string, "
+        f"--config={path} is no configuration file; give one with a string, "
         f"as in experiments/configs/pydoc.py:hyprilm (there are {known})."
     )
 

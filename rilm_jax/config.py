@@ -9,7 +9,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from rilm_jax.errors import InputError, unknown_name
@@ -161,10 +161,10 @@ class RunConfig:
         "how the seeds share one program: vmap, map, or auto (map on CPU, else vmap)",
         choices=("auto", "vmap", "map"),
     )
-    num_epochs: int = _field(10, "passes over the training text", least=1)
+    num_epochs: int = _field(10, "passes over the training text", least=1, most=1e6)
     num_steps: int = _field(0, "optimiser steps in all; 0 = whole epochs", least=0)
-    batch_size: int = _field(128, "windows a step", least=1)
-    window: int = _field(64, "tokens a window", least=1)
+    batch_size: int = _field(128, "windows a step", least=1, most=1e6)
+    window: int = _field(64, "tokens a window", least=1, most=1e6)
     mode: str = _field(
         "windows",
         "windows: shuffled, each from the root; stream: contiguous, the state is carried",
@@ -193,7 +193,9 @@ class RunConfig:
     decay: float = _field(
         1.0, "schedule=epochs: the rate's factor at every epoch from decay_from on", above=0.0
     )
-    decay_from: int = _field(1, "schedule=epochs: the first epoch that is decayed, from 1", least=1)
+    decay_from: int = _field(
+        1, "schedule=epochs: the first epoch that is decayed, from 1", least=1, most=1e6
+    )
     patience: int = _field(
         0, "stop once no seed has improved on validation for so many epochs; 0 = never", least=0
     )
@@ -203,7 +205,7 @@ class RunConfig:
         0.0, "adamw: decoupled, on matrices only; sgd: in the gradient, before clipping", least=0.0
     )
     clip_norm: float = _field(1.0, "global gradient norm; 0 = no clipping", least=0.0)
-    eval_batch_size: int = _field(128, "windows a batch in evaluation", least=1)
+    eval_batch_size: int = _field(128, "windows a batch in evaluation", least=1, most=1e6)
     eval_streams: int = _field(
         0, "evaluation with this many contiguous streams; 0 = windows", least=0
     )
@@ -268,7 +270,7 @@ def _coerce(name: str, value: Any, hint: Any) -> Any:
             return None
         (hint,) = (t for t in typing.get_args(hint) if t is not type(None))
     if typing.get_origin(hint) is tuple:
-        items = value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+        items = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
         return tuple(_coerce(name, item, typing.get_args(hint)[0]) for item in items)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -285,11 +287,11 @@ def _check_range(name: str, value: Any, rule: typing.Mapping[str, Any]) -> None:
     if "choices" in rule and value not in rule["choices"]:
         raise InputError(unknown_name(name, value, rule["choices"]))
     if "least" in rule and value < rule["least"]:
-        raise InputError(f"{name}={value!r} is too small; it must be at least {rule['least']:g}.")
+        raise InputError(f"{name}={value!r} is too small; it must be at least {rule['least']:.9g}.")
     if "above" in rule and value <= rule["above"]:
-        raise InputError(f"{name}={value!r} is too small; it must be above {rule['above']:g}.")
+        raise InputError(f"{name}={value!r} is too small; it must be above {rule['above']:.9g}.")
     if "most" in rule and value > rule["most"]:
-        raise InputError(f"{name}={value!r} is too large; it must be at most {rule['most']:g}.")
+        raise InputError(f"{name}={value!r} is too large; it must be at most {rule['most']:.9g}.")
 
 
 def flat_fields() -> dict[str, dataclasses.Field]:

@@ -5,7 +5,6 @@ the recurrence and one pass over the vocabulary, however long the text has becom
 """
 
 import functools
-import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -19,6 +18,8 @@ from rilm_jax.data import EOS, check_ids
 from rilm_jax.errors import InputError
 from rilm_jax.metrics import UNK_ID
 from rilm_jax.model import LanguageModel, Params, Prepared
+
+_HOTTEST = 1e6  # beyond it every word is as likely as the next, and float32 ends somewhere
 
 
 class Step(NamedTuple):
@@ -66,12 +67,12 @@ def generate(
       [n] int32.
 
     Raises:
-      InputError: an empty prompt or one with unknown ids, a num_tokens below 1, a negative or
-        infinite temperature, more top_k than there are words.
+      InputError: an empty prompt or one with unknown ids, a num_tokens below 1, a temperature
+        below 0 or above a million, more top_k than there are words.
     """
     prompt = _check(model, prompt_ids, temperature, top_k, allow_unk)
-    if num_tokens < 1:
-        raise InputError(f"num_tokens={num_tokens} is too small; ask for at least 1.")
+    if not (isinstance(num_tokens, int | np.integer) and num_tokens >= 1):
+        raise InputError(f"num_tokens={num_tokens} is no number of words; ask for at least 1.")
     return _generate(
         model,
         params,
@@ -185,12 +186,13 @@ def _check(
             if not prompt.size
             else f"the prompt has shape {prompt.shape}; give one sequence of ids, [P]."
         )
-    if not (temperature >= 0 and math.isfinite(temperature)):
+    if not 0 <= temperature <= _HOTTEST:
         raise InputError(
-            f"temperature={temperature} is out of range; give 0 (the likeliest word) or more."
+            f"temperature={temperature} is out of range; give 0 (the likeliest word) or more, at "
+            f"most {_HOTTEST:g}."
         )
     drawable = vocab_size if allow_unk else vocab_size - 1
-    if not 0 <= top_k <= drawable:
+    if not (isinstance(top_k, int | np.integer) and 0 <= top_k <= drawable):
         raise InputError(
             f"top_k={top_k} is out of range; there are {drawable} words to draw from, "
             "and 0 means all of them."

@@ -58,7 +58,7 @@ EXTRA_KEYS = {
 }
 
 #: Fields that another part of the string decides, and how to say them there.
-_SAID_ELSEWHERE = {
+SAID_ELSEWHERE = {
     "corpus": "choose the configuration file, e.g. experiments/configs/ptb.py",
     "backbone": "name the model, e.g. lstm",
     "head": "name it after the model, e.g. lstm-linear",
@@ -129,7 +129,7 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     if corpus == "text":
         values |= _of_size(fixed["corpus"], preset, defaults | values | given)
     values |= given | fixed
-    _check_read(given, defaults | values | {"model": model})
+    check_read(given, defaults | values)
     run = config.from_flat(values)
     if wants_match:
         from rilm_jax import sizes  # here, so that all other strings are read without JAX
@@ -178,8 +178,8 @@ def parse(key: str, text: str) -> Any:
       InputError: an unknown key, or a text that is no value of its type.
     """
     fields = config.flat_fields()
-    if key in _SAID_ELSEWHERE:
-        raise InputError(f"{key} is not a key of the string; {_SAID_ELSEWHERE[key]}.")
+    if key in SAID_ELSEWHERE:
+        raise InputError(f"{key} is not a key of the string; {SAID_ELSEWHERE[key]}.")
     if key not in fields and key not in EXTRA_KEYS:
         raise InputError(unknown_name("key", key, keys()))
     if key in EXTRA_KEYS:
@@ -216,7 +216,7 @@ def kind_of(field: dataclasses.Field) -> tuple[type, bool]:
 def keys() -> dict[str, str]:
     """Every key of the string with its line of help."""
     fields = config.flat_fields()
-    reserved = EXTRA_KEYS.keys() | _SAID_ELSEWHERE.keys()
+    reserved = EXTRA_KEYS.keys() | SAID_ELSEWHERE.keys()
     return EXTRA_KEYS | {n: f.metadata["help"] for n, f in fields.items() if n not in reserved}
 
 
@@ -230,6 +230,13 @@ def name(string: str = DEFAULT) -> str:
     if safe == string:
         return string
     return f"{safe}-{hashlib.sha256(string.encode()).hexdigest()[:8]}"
+
+
+def model_name(config: Mapping[str, Any]) -> str:
+    """What a configuration string calls the model of a flat configuration."""
+    if config["backbone"] != "rilm":
+        return config["backbone"]
+    return "hyprilm" if config["manifold"] == "poincare" else "flatrilm"
 
 
 def listing(width: int = 80) -> str:
@@ -305,8 +312,17 @@ def _architecture(model: str, head: str, given: Mapping[str, Any]) -> dict[str, 
     return {"backbone": model, "head": head, "manifold": manifold}
 
 
-def _check_read(given: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """That no key of the string is one that its run would ignore."""
+def check_read(given: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    """That a run reads every field that was asked for.
+
+    Args:
+      given: fields by name, of a string or changed after it.
+      run: its flat configuration, in which they stand.
+
+    Raises:
+      InputError: a field that it would ignore.
+    """
+    facts = {**run, "model": model_name(run)}
     for key, value in given.items():
         if key in _READ_WITH_AUGMENT and not facts["augment"]:
             raise InputError(

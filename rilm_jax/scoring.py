@@ -111,18 +111,13 @@ def read_text(path: str | Path, vocab: Vocabulary, corpus: str) -> Text:
       corpus: the name of the corpus that the model was trained on.
 
     Raises:
-      InputError: the file cannot be read, is not UTF-8, or has fewer than two tokens.
+      InputError: the file cannot be read, is not plain UTF-8 text, or has fewer than two tokens.
     """
     try:
-        content = Path(path).read_bytes().decode()
+        raw = sources.RawText(str(path), Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name a text file.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 (byte {error.start} is 0x{error.object[error.start]:02x}); "
-            "convert it to UTF-8."
-        ) from error
-    text = as_text(content, vocab, corpus)
+    text = as_text(sources.decode(raw), vocab, corpus)
     if len(text.ids) < 2:
         raise InputError(
             f"{path} has no target: it needs two words, or a word and the end of its line, and "

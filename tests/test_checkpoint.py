@@ -95,6 +95,12 @@ def test_another_model_is_refused_by_what_differs(tmp_path, other, said):
     assert "\n" not in str(error.value)
 
 
+def test_a_file_where_checkpoints_belong_is_named(tmp_path):
+    (tmp_path / checkpoint.FOLDER).touch()
+    with pytest.raises(InputError, match="is a file where checkpoints belong"):
+        checkpoint.Checkpoints(tmp_path)
+
+
 def test_a_checkpoint_that_cannot_be_written_is_an_input_error(tmp_path):
     with Checkpoints(tmp_path) as checkpoints:
         checkpoints.save(1, content())

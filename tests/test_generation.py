@@ -149,6 +149,8 @@ def test_the_step_is_compiled_once(model_and_params):
         ({"temperature": -0.1}, "temperature=-0.1"),
         ({"temperature": float("nan")}, "temperature=nan"),
         ({"temperature": float("inf")}, "temperature=inf"),
+        ({"temperature": 1e300}, "at most 1e.06"),
+        ({"top_k": 2.5}, "top_k=2.5"),
         ({"top_k": 9}, "top_k=9 is out of range; there are 8 words"),
         ({"top_k": 10, "allow_unk": True}, "there are 9 words"),
         ({"top_k": -1}, "top_k=-1"),

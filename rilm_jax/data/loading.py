@@ -119,7 +119,7 @@ def _prepared(
             corpus = prepare(raw, size, name, folder.parent)
             corpus = corpus._replace(info={**corpus.info, "sha256": sha256})
             cache.write_prepared(corpus, folder)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # TFDS raises the latter on a full disk
             raise InputError(
                 f"The prepared ids of {name} cannot be written to {folder.parent} ({error}); "
                 "set RILM_CACHE_DIR to a folder that can be written to."

@@ -155,7 +155,12 @@ def _cut(path: Path) -> dict[str, RawText]:
     )
 
 
-def _check_text(text: RawText) -> None:
+def decode(text: RawText) -> str:
+    """The text of the bytes.
+
+    Raises:
+        InputError: a NUL byte, or bytes that are not UTF-8.
+    """
     origin, data = text
     if (position := data.find(b"\0")) >= 0:
         raise InputError(
@@ -163,14 +168,17 @@ def _check_text(text: RawText) -> None:
             "(is it a binary file, or UTF-16?)."
         )
     try:
-        blank = not data.decode().strip()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"{origin} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}; "
             "convert it to UTF-8."
         ) from error
-    if blank:
-        raise InputError(f"{origin} has no words; each split needs at least one line of text.")
+
+
+def _check_text(text: RawText) -> None:
+    if not decode(text).strip():
+        raise InputError(f"{text.origin} has no words; each split needs at least one line of text.")
 
 
 def sha256(texts: Mapping[str, RawText]) -> dict[str, str]:

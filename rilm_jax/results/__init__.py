@@ -10,7 +10,6 @@ README.md                                   the table of RESULTS.md between two 
 
 from rilm_jax.results.pages import BEGIN, END, stale, take_in, write
 from rilm_jax.results.record import (
-    SCORES,
     best_by_title,
     command,
     command_line,
@@ -25,6 +24,7 @@ from rilm_jax.results.record import (
     train_command,
 )
 from rilm_jax.results.table import HEADER, WHOLE, markdown, rows
+from rilm_jax.summaries import SCORES
 
 __all__ = [
     "BEGIN",

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from rilm_jax.errors import InputError
-from rilm_jax.results.record import SCORES
+from rilm_jax.summaries import SCORES
 
 CONFIDENCE = 0.95
 #: Fields that decide which targets are scored and from which context, with what older versions did.

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rilm_jax import recipes
 from rilm_jax.presets import RILMS
-from rilm_jax.results.record import model_name, number, spread
+from rilm_jax.results.record import number, spread
 from rilm_jax.results.table import WHOLE, paper_value, shown_options
 
 _SCORE = "best_valid_ppl"
@@ -78,7 +79,7 @@ def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
     content = str(run["corpus"].get("sha256"))
     return {
         "text": (Path(config["corpus"]).name, config["vocab_size"], content),
-        "model": model_name(config),
+        "model": recipes.model_name(config),
         "head": config["head"],
         "rest": (config["preset"], *shown_options(run, name)),
     }

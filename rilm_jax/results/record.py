@@ -3,37 +3,15 @@
 import difflib
 import json
 import shlex
-import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rilm_jax import config as configuration
-from rilm_jax import recipes
+from rilm_jax import recipes, summaries
 from rilm_jax.errors import InputError
 
-SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
-
 _TELLING = ("composition", "recurrence", "augment", "target_grad", "part")
-_NUMBER, _MAYBE = (int, float), (int, float, types.NoneType)
-_WORDS = ("backbone", "head", "manifold", "composition", "corpus", "preset")
-#: What is read of a summary here and in comparisons, and its types.
-_FIELDS: dict[str, Any] = {
-    **{f"config.{name}": str for name in _WORDS},
-    **{f"config.{name}": int for name in ("vocab_size", "window", "num_epochs")},
-    "config.learning_rate": _NUMBER,
-    "seeds": list,
-    "params.total": int,
-    "steps": int,
-    "floor.kn5": _MAYBE,
-    "floor.kn5_non_unk": _MAYBE,
-    **{f"{score}.per_seed": list for score in SCORES},
-    **{f"{score}.{name}": _MAYBE for score in SCORES for name in ("mean", "std")},
-    "corpus": Mapping,
-    "tokens_per_second": _MAYBE,
-    "device": str,
-    "commit": (str, types.NoneType),
-}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -46,26 +24,11 @@ def read(path: Path) -> dict[str, Any]:
         summary = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); restore it.") from error
-    wrong = [name for name, kind in _FIELDS.items() if not isinstance(_at(summary, name), kind)]
-    wrong = wrong or [n for n in SCORES if not _is_by_seed(summary[n]["per_seed"], summary)]
-    if wrong:
+    if wrong := summaries.wrong(summary):
         raise InputError(
-            f"{path} is no summary of a run ({wrong[0]} is missing or wrong); collect it again."
+            f"{path} is no summary of a run ({wrong} is missing or wrong); collect it again."
         )
     return summary
-
-
-def _is_by_seed(scores: list[Any], summary: Mapping[str, Any]) -> bool:
-    return len(scores) == len(summary["seeds"]) and all(isinstance(v, _MAYBE) for v in scores)
-
-
-def _at(content: Any, field: str) -> Any:
-    """What stands at "a.b" in nested mappings; `...`, of no type that is asked for, if nothing."""
-    for name in field.split("."):
-        if not isinstance(content, Mapping) or name not in content:
-            return ...
-        content = content[name]
-    return content
 
 
 def read_all(folder: Path) -> dict[Path, dict[str, Any]]:
@@ -157,19 +120,12 @@ def options(summary: Mapping[str, Any], name: str) -> list[str]:
     return string.split(",")[1:]
 
 
-def model_name(config: Mapping[str, Any]) -> str:
-    """What a configuration string calls the model of a configuration."""
-    if config["backbone"] != "rilm":
-        return config["backbone"]
-    return "hyprilm" if config["manifold"] == "poincare" else "flatrilm"
-
-
 def title(config: Mapping[str, Any]) -> str:
     """MODEL-HEAD, and what else makes it another model, or another loss, than that usually is."""
     usual = configuration.flat_fields()
     other = [n for n in _TELLING if config.get(n, usual[n].default) != usual[n].default]
     return ",".join(
-        [f"{model_name(config)}-{config['head']}", *(f"{n}={config[n]}" for n in other)]
+        [f"{recipes.model_name(config)}-{config['head']}", *(f"{n}={config[n]}" for n in other)]
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rilm_jax import markdown as md
 from rilm_jax import recipes
 from rilm_jax.config import ModelConfig
-from rilm_jax.results.record import command, model_name, number, options, spread
+from rilm_jax.results.record import command, number, options, spread
 
 WHOLE = 5  # seeds behind a claim in words
 
@@ -91,7 +91,7 @@ def rows(runs: Mapping[Path, Mapping[str, Any]]) -> list[list[str]]:
 def row(summary: Mapping[str, Any], name: str) -> list[str]:
     """A summary as the cells of the table."""
     config, floor = summary["config"], summary["floor"]
-    corpus, model = config["corpus"], model_name(config)
+    corpus, model = config["corpus"], recipes.model_name(config)
     given = command(summary, name)
     seeds = [v for v in summary["best_valid_ppl"]["per_seed"] if v is not None]
     python, rate = summary["corpus"].get("python"), summary["tokens_per_second"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rilm_jax import checkpoint
+from rilm_jax import checkpoint, summaries
 from rilm_jax.config import RunConfig, to_flat
 from rilm_jax.data import Corpus, Vocabulary
 from rilm_jax.errors import InputError
@@ -130,7 +130,8 @@ def _read_corpus(workdir: Path) -> dict[str, Any] | None:
         return None
     try:
         kept = json.loads(path.read_text("utf-8"))
-        if isinstance(kept["words"], list) and isinstance(kept["info"], dict):
+        words, info = kept["words"], kept["info"]
+        if isinstance(words, list) and all(map(_is_word, words)) and isinstance(info, dict):
             return kept
         problem = "it holds no words"
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -138,10 +139,31 @@ def _read_corpus(workdir: Path) -> dict[str, Any] | None:
     raise InputError(f"{path} cannot be read ({problem}); restore it.")
 
 
+def _is_word(word: Any) -> bool:
+    return isinstance(word, str)
+
+
 def read_summary(workdir: Path) -> dict[str, Any] | None:
-    """The summary of a finished run."""
+    """The summary of a finished run.
+
+    Raises:
+      InputError: a file that holds none.
+    """
     path = workdir / "summary.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        wrong = summaries.wrong(found)
+        if not wrong:
+            return found
+        problem = f"{wrong} is missing or wrong"
+    except (OSError, ValueError) as error:
+        problem = str(error)
+    raise InputError(
+        f"{path} cannot be read ({problem}); delete it, and the same command makes it anew from "
+        "the last checkpoint."
+    )
 
 
 def append_metrics(workdir: Path, record: dict[str, Any]) -> None:
@@ -158,11 +180,9 @@ def forget_metrics_after(workdir: Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text().splitlines():
-        try:
+    for line in path.read_text("utf-8", errors="replace").splitlines():
+        with contextlib.suppress(ValueError, KeyError, TypeError):  # damaged: so left out, too
             record = json.loads(line)
             if record["step"] <= step and record["split"] != "test":
                 kept.append(line + "\n")
-        except (ValueError, KeyError):
-            break
     write(path, "".join(kept).encode())

@@ -219,10 +219,13 @@ def test_a_gpu_suite_without_a_gpu_is_marked_and_leaves_an_older_record(launch, 
         (["--suite=cpuu"], "cpuu"),
         (["--suite=cpu", "--show", "--out=nowhere"], "cpu.json is not there"),
         (["--suite=cpu", "--out=file/records"], "cannot be written to"),
+        (["--suite=cpu", "--show", "--out=damaged"], "holds no record"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(launch, tmp_path, arguments, sentence):
     (tmp_path / "file").touch()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "cpu.json").write_text("{}")
     finished = launch("benchmark", *arguments)
     assert finished.status == 2
     assert sentence in finished.err

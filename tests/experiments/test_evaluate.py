@@ -77,13 +77,15 @@ def test_a_text_is_printed_with_its_worst_lines(launch, opened, tmp_path):
         (["--workdir=x", "--split=tset"], "split 'tset' is unknown; did you mean 'test'"),
         (["--workdir=x", "--text=nowhere.txt"], "nowhere.txt cannot be read (No such file"),
         (["--workdir=x", "--text=empty.txt"], "empty.txt has no target"),
-        (["--workdir=x", "--text=latin1.txt"], "latin1.txt is not UTF-8 (byte 2 is 0xe9)"),
+        (["--workdir=x", "--text=latin1.txt"], "latin1.txt is not UTF-8: byte 2 is 0xe9"),
+        (["--workdir=x", "--text=binary.txt"], "binary.txt is not plain text: it has a NUL byte"),
         (["--workdri=x"], "did you mean '--workdir'"),
     ],
 )
 def test_mistakes_end_with_one_sentence(launch, opened, tmp_path, arguments, sentence):
     (tmp_path / "empty.txt").touch()
     (tmp_path / "latin1.txt").write_bytes(b"a \xe9")
+    (tmp_path / "binary.txt").write_bytes(b"a \0 b")
     finished = launch("evaluate", *arguments)
     assert finished.status == commandline.BAD_INPUT
     assert sentence in finished.err

@@ -22,9 +22,10 @@ def project(tmp_path):
         "seeds": [42],
         "params": {"total": 1},
         "steps": 1,
-        "floor": {"kn5": 52.7, "kn5_non_unk": 87.2},
+        "floor": {"unigram": 194.0, "unigram_non_unk": 415.9, "kn5": 52.7, "kn5_non_unk": 87.2},
         "corpus": {},
         "tokens_per_second": 1.0,
+        "wall_seconds": 1.0,
         "device": "cpu: cpu",
         "commit": None,
     }

@@ -120,7 +120,12 @@ def test_overrides_are_typed(launch, runs):
 
 
 def test_fields_whose_default_is_none_can_be_overridden(launch, runs):
-    launch("train", "--config=experiments/configs/ptb.py:ssm", "--config.k=8", "--config.tau=0.3")
+    launch(
+        "train",
+        "--config=experiments/configs/ptb.py:ssm-geodesic",
+        "--config.k=8",
+        "--config.tau=0.3",
+    )
     assert (runs[0].run.model.k, runs[0].run.model.tau) == (8, 0.3)
 
 
@@ -145,8 +150,14 @@ def test_seeds_are_overridden_in_either_spelling(launch, runs, seeds):
         ([f"{PYDOC}:hyprilm", "--config.learning_rate=nan"], "not a finite number"),
         ([f"{PYDOC}:hyprilm", "--config.tau=inf"], "not a finite number"),
         ([f"{PYDOC}:hyprilm", "--config.composition=mpl"], "did you mean 'mlp'"),
-        ([f"{PYDOC}:hyprilm", "--config.preset=paper"], "MODEL,preset=paper"),
-        ([f"{PYDOC}:hyprilm", "--config.corpus=ptb"], "by the configuration file"),
+        ([f"{PYDOC}:hyprilm", "--config.preset=paper"], "choose it in the configuration string"),
+        ([f"{PYDOC}:hyprilm", "--config.corpus=ptb"], "choose the configuration file"),
+        ([f"{PYDOC}:hyprilm", "--config.backbone=lstm"], "name the model, e.g. lstm"),
+        ([f"{PYDOC}:hyprilm", "--config.head=tied"], "name it after the model"),
+        ([f"{PYDOC}:hyprilm", "--config.manifold=euclidean"], "choose it in the configuration"),
+        ([f"{PYDOC}:lstm", "--config.composition=gated"], "changes nothing with model lstm"),
+        (["--config.num_layers=3"], "changes nothing with model hyprilm"),
+        (["--config=README.md:x"], "is no configuration file"),
         ([f"{PYDOC}:hyprlm"], "did you mean 'hyprilm'"),
         ([f"{PYDOC}:hyprilm,num_epohcs=3"], "did you mean 'num_epochs'"),
         (["--config=experiments/configs/text.py:hyprilm"], "data=PATH"),
@@ -177,6 +188,14 @@ def test_what_training_refuses_is_said_as_one_sentence_too(launch, monkeypatch):
     monkeypatch.setattr(rilm_jax, "training", types.SimpleNamespace(run=run), raising=False)
     finished = launch("train", f"{PYDOC}:lstm")
     assert (finished.status, finished.err) == (2, "backbone 'lstm' is unknown.\n")
+
+
+def test_what_the_machine_refuses_is_said_as_one_sentence_too(launch, runs):
+    finished = launch("train", f"{PYDOC}:hyprilm", f"--workdir={'x' * 300}")
+    assert finished.status == commandline.BAD_INPUT
+    assert finished.err.endswith(
+        "summary.json: File name too long; name another path or make room.\n"
+    )
 
 
 def test_ctrl_c_says_how_to_go_on(launch, monkeypatch):

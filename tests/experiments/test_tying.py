@@ -34,6 +34,19 @@ def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
     assert 0 < second <= best < 1
 
 
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("--contexts=9999", "do not fit into"),
+        ("--length=99999", "do not fit into"),
+        ("--top_k=201", "--top_k=201 is more than the 200 words"),
+    ],
+)
+def test_predictions_of_more_than_there_is_are_refused(launch, two_runs, flag, sentence):
+    finished = launch("predictions", *two_runs, flag)
+    assert finished.status == 2 and sentence in finished.err and not finished.out
+
+
 def test_predictions_without_a_run_are_refused(launch):
     finished = launch("predictions")
     assert finished.status == 2 and "--workdir is missing" in finished.err
@@ -55,5 +68,9 @@ def test_the_distance_of_the_spaces_falls_with_the_augmented_loss(launch, corpor
     assert (tmp_path / "ptb.json").read_text() == kept
     elsewhere = launch("subspace", f"--out={tmp_path / 'ptb.json' / 'x'}", "--betas=0,1")
     assert elsewhere.status == 2 and "cannot be written to" in elsewhere.err
-    refused = launch("subspace", "--betas=2")
-    assert refused.status == 2 and "is no share" in refused.err
+    for betas in ("2", "0,a"):
+        refused = launch("subspace", f"--betas={betas}")
+        assert refused.status == 2 and "is no share" in refused.err
+    flags = ["--words=100", "--dim=101", f"--out={tmp_path}", f"--data_dir={corpora_dir}"]
+    refused = launch("subspace", *flags)
+    assert refused.status == 2 and "which span no more dimensions" in refused.err

@@ -283,6 +283,25 @@ def test_a_line_cut_off_by_a_kill_is_written_again(finished, undisturbed, corpus
     assert_same_run(finished, undisturbed)
 
 
+def test_a_damaged_line_costs_that_line_alone(finished, undisturbed, corpus, tiny):
+    (finished / "summary.json").unlink()
+    path = finished / "metrics.jsonl"
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"7\n", whole[0], b"\xff\n", *whole[1:]]))
+    run(tiny(), finished, corpus=corpus)
+    assert path.read_bytes() == (undisturbed / "metrics.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"config": {}}', b"\xff"])
+def test_a_damaged_summary_is_refused_and_can_be_made_anew(finished, corpus, tiny, content):
+    path = finished / "summary.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"summary\.json cannot be read .*; delete it"):
+        run(tiny(), finished, corpus=corpus)
+    path.unlink()
+    assert run(tiny(), finished, corpus=corpus)["steps"] > 0
+
+
 def test_a_carried_state_goes_on_where_it_was(tmp_path, corpus, tiny, monkeypatch):
     """S5: stopped in the middle of an epoch of streams; the loss does not jump."""
     config = tiny(mode="stream", seeds=(1, 2), eval_streams=2, num_epochs=2)

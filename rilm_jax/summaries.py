@@ -1,0 +1,49 @@
+"""What everybody may rely on in a run's summary.json."""
+
+import types
+from collections.abc import Mapping
+from typing import Any
+
+SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
+
+_NUMBER, _MAYBE = (int, float), (int, float, types.NoneType)
+_WORDS = ("backbone", "head", "manifold", "composition", "corpus", "preset")
+_FLOORS = ("unigram", "unigram_non_unk", "kn5", "kn5_non_unk")
+_FIELDS: dict[str, Any] = {
+    **{f"config.{name}": str for name in _WORDS},
+    **{f"config.{name}": int for name in ("vocab_size", "window", "num_epochs")},
+    "config.learning_rate": _NUMBER,
+    "seeds": list,
+    "params.total": int,
+    "steps": int,
+    **{f"floor.{name}": _MAYBE for name in _FLOORS},
+    **{f"{score}.per_seed": list for score in SCORES},
+    **{f"{score}.{name}": _MAYBE for score in SCORES for name in ("mean", "std")},
+    "corpus": Mapping,
+    "tokens_per_second": _MAYBE,
+    "wall_seconds": _NUMBER,
+    "device": str,
+    "commit": (str, types.NoneType),
+}
+
+
+def wrong(summary: Any) -> str | None:
+    """The first field that a summary lacks, or that is of another type; None where all is there."""
+    for name, kind in _FIELDS.items():
+        if not isinstance(_at(summary, name), kind):
+            return name
+    uneven = (score for score in SCORES if not _is_by_seed(summary[score]["per_seed"], summary))
+    return next(uneven, None)
+
+
+def _is_by_seed(scores: list[Any], summary: Mapping[str, Any]) -> bool:
+    return len(scores) == len(summary["seeds"]) and all(isinstance(v, _MAYBE) for v in scores)
+
+
+def _at(content: Any, field: str) -> Any:
+    """What stands at "a.b" in nested mappings; `...`, of no type that is asked for, if nothing."""
+    for name in field.split("."):
+        if not isinstance(content, Mapping) or name not in content:
+            return ...
+        content = content[name]
+    return content
