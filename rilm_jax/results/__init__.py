@@ -5,7 +5,7 @@ experiments/results/CORPUS/NAME.jsonl       its metrics.jsonl: scores epoch by e
 experiments/results/RESULTS.md              every run, a row each
 experiments/results/tune/CORPUS/NAME.json   short runs that only chose a recipe
 experiments/results/tune/TRIALS.md          what each of them gave
-README.md                                   the table of RESULTS.md between two markers
+README.md                                   that table in brief, between two markers
 """
 
 from rilm_jax.results.pages import BEGIN, END, stale, take_in, write
@@ -23,7 +23,7 @@ from rilm_jax.results.record import (
     title,
     train_command,
 )
-from rilm_jax.results.table import HEADER, WHOLE, markdown, rows
+from rilm_jax.results.table import HEADER, WHOLE, brief, markdown, rows
 from rilm_jax.summaries import SCORES
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "SCORES",
     "WHOLE",
     "best_by_title",
+    "brief",
     "command",
     "command_line",
     "curve",

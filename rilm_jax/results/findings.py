@@ -53,19 +53,26 @@ def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     return told
 
 
-def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
-    """The sentences as lists under a line each; "" where there are none."""
-    lists = {
+def five_seeds(runs: Mapping[Path, Mapping[str, Any]]) -> str:
+    """`sentences` as a list; "" where there are none."""
+    line = (
         "What five seeds show (95 % intervals of the paired difference; each model by its own "
-        "recipe):": sentences(runs),
-        "Validation beside the values of the RiLM paper; (paper) is its stated recipe, under each "
-        "initialisation that it leaves open:": beside_paper(runs),
-    }
-    return "\n".join(
-        f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n"
-        for line, told in lists.items()
-        if told
+        "recipe):"
     )
+    return _list(line, sentences(runs))
+
+
+def paper(runs: Mapping[Path, Mapping[str, Any]]) -> str:
+    """`beside_paper` as a list; "" where there are none."""
+    line = (
+        "Validation beside the values of the RiLM paper; (paper) is its stated recipe, under each "
+        "initialisation that it leaves open:"
+    )
+    return _list(line, beside_paper(runs))
+
+
+def _list(line: str, told: Sequence[str]) -> str:
+    return f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n" if told else ""
 
 
 def _seeds(run: Mapping[str, Any]) -> set[int]:
@@ -88,12 +95,17 @@ def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
     """Whether two runs differ in geometry alone, or in the head alone, over enough equal seeds."""
     (one, run), (other, other_run) = a, b
-    if one["rest"] != other["rest"] or len(_seeds(run) & _seeds(other_run)) < WHOLE:
+    if _shared(one) != _shared(other) or len(_seeds(run) & _seeds(other_run)) < WHOLE:
         return False
     models = {one["model"], other["model"]}
     return (models == set(RILMS) and one["head"] == other["head"]) or (
         len(models) == 1 and one["head"] != other["head"]
     )
+
+
+def _shared(facts: Mapping[str, Any]) -> list[str]:
+    """What a pair has in common: everything but the rate, of which each model has its own."""
+    return [option for option in facts["rest"] if not option.startswith("learning_rate=")]
 
 
 def _named(text: tuple[str, int, str]) -> str:

@@ -1,4 +1,4 @@
-"""The pages made from the summaries: RESULTS.md, the trials' page, and the README's table."""
+"""The pages made from the summaries: RESULTS.md, the trials' page, the README's brief table."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from rilm_jax import files, recipes
 from rilm_jax.errors import InputError
-from rilm_jax.results import findings, record, table, trials
+from rilm_jax.results import findings, grids, record, table, trials
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
@@ -69,9 +69,9 @@ def pages(
         {path: run for path, run in runs.items() if path.parent.parent == parent}
         for parent in (folder, folder / trials.FOLDER)
     )
-    made = table.markdown(table.rows(whole))
-    if told := findings.markdown(whole):
-        made += f"\n{told}"
+    rows, found = table.rows(whole), findings.five_seeds(whole)
+    parts = [table.markdown(rows), found, grids.markdown(whole), findings.paper(whole)]
+    made = "\n".join(filter(None, parts))
     note = "Made by `python experiments/table.py`; not to be edited."
     of_trials = trials.markdown(trials.ordered(tried))
     shown: dict[Path, str | None] = {
@@ -80,7 +80,8 @@ def pages(
         if of_trials
         else None,
     }
-    return shown | ({readme: _with_table(readme, made)} if readme else {})
+    brief = "\n".join(filter(None, [table.brief(rows), found]))
+    return shown | ({readme: _with_table(readme, brief)} if readme else {})
 
 
 def _with_table(readme: Path, made: str) -> str:

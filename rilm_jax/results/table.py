@@ -63,6 +63,27 @@ HEADER = (
 _SHOWN = ("preset=", "data=", "seeds=", "vocab_size=")  # options that have a column of their own
 _NUMBERS = {"V", "parameters", "steps", "tokens/s"}
 
+# Of them, those that fit a README.
+_BRIEF = (
+    "dataset",
+    "model",
+    "head",
+    "preset",
+    "options",
+    "parameters",
+    "seeds",
+    "valid",
+    "test",
+    "5-gram, valid",
+    "paper, valid",
+)
+_NONE = "No run has been collected yet.\n"
+_BRIEF_NOTES = """\
+Perplexity over the whole split, every target once; mean ± standard deviation over the seeds, each
+at its best validation epoch. *5-gram* is modified Kneser-Ney on the same text and vocabulary, the
+floor; *paper* is what the RiLM paper reports. A row marked † has fewer than five seeds, and no
+claim in words rests on it. [RESULTS.md](experiments/results/RESULTS.md) has each row's command,
+commit, vocabulary and speed, and perplexity without `<unk>`."""
 _NOTES = """\
 Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
@@ -132,8 +153,17 @@ def shown_options(summary: Mapping[str, Any], name: str) -> list[str]:
 def markdown(cells: Sequence[Sequence[str]]) -> str:
     """The table of `rows`, with the notes that it needs."""
     if not cells:
-        return "No run has been collected yet.\n"
+        return _NONE
     return f"{md.table(HEADER, cells, right=_NUMBERS)}\n\n{_NOTES}\n"
+
+
+def brief(cells: Sequence[Sequence[str]]) -> str:
+    """The table of `rows` by those columns that fit a README."""
+    if not cells:
+        return _NONE
+    kept = [HEADER.index(column) for column in _BRIEF]
+    table = md.table(_BRIEF, [[row[i] for i in kept] for row in cells], right=_NUMBERS)
+    return f"{table}\n\n{_BRIEF_NOTES}\n"
 
 
 def paper_value(config: Mapping[str, Any], model: str) -> str:

@@ -81,12 +81,22 @@ def test_heads_are_compared_and_runs_that_differ_in_more_are_not():
     assert len(found) == 2 and "hyprilm-geodesic is lower than hyprilm-tied" in found[1]
 
 
+def test_a_pair_may_differ_in_its_rates():
+    found = told(
+        a=run("hyprilm,batch_size=128,learning_rate=3e-3", *FIVE),
+        b=run("flatrilm,batch_size=128,learning_rate=4e-3", *(v + 1 for v in FIVE)),
+        c=run("flatrilm,batch_size=32,learning_rate=4e-3", *(v + 2 for v in FIVE)),
+    )
+    assert len(found) == 2
+    assert "(batch_size=128, learning_rate=3e-3) is lower than flatrilm-geodesic" in found[1]
+
+
 def test_fewer_than_five_seeds_show_nothing():
     few = run("flatrilm", 20.0, 20.0)
     assert told(a=few) == []
-    assert "five seeds" not in findings.markdown({Path("wikitext2/a.json"): few})
+    assert findings.five_seeds({Path("wikitext2/a.json"): few}) == ""
     other = run("flatrilm,composition=gated", 20.0, 20.0)
-    assert findings.markdown({Path("wikitext2/a.json"): other}) == ""
+    assert findings.paper({Path("wikitext2/a.json"): other}) == ""
     assert len(told(a=few, b=run("hyprilm", *FIVE))) == 1
 
 
@@ -102,7 +112,7 @@ def test_models_of_the_paper_stand_beside_its_values_however_few_the_seeds():
         "wikitext2, 2,000 words: flatrilm-geodesic: 30.20 ± 0.10 (5 seeds); the paper reports "
         "87.6 ± 0.6.",
     ]
-    assert "- wikitext2, 2,000 words: hyprilm-geodesic (paper)" in findings.markdown(runs)
+    assert "- wikitext2, 2,000 words: hyprilm-geodesic (paper)" in findings.paper(runs)
 
 
 def test_a_run_above_its_floor_is_said_to_be():

@@ -207,13 +207,17 @@ def test_both_pages_hold_the_table_and_the_readme_keeps_the_rest(record):
     assert set(results.write(record.folder, record.readme)) == {page, record.readme}
     table = results.markdown(rows(record))
     assert table in page.read_text("utf-8")
-    made = f"{table}\n{findings.markdown(results.read_all(record.folder))}"
-    assert "hyprilm-geodesic has the lowest validation perplexity, 30.20; 6.10 below" in made
+    told = findings.five_seeds(results.read_all(record.folder))
+    assert "hyprilm-geodesic has the lowest validation perplexity, 30.20; 6.10 below" in told
+    assert told in page.read_text("utf-8")
+    brief = results.brief(rows(record))
     assert record.readme.read_text("utf-8") == README.replace(
-        f"{results.BEGIN}\n", f"{results.BEGIN}\n{made}"
+        f"{results.BEGIN}\n", f"{results.BEGIN}\n{brief}\n{told}"
     )
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in lines}) == 1
+    assert len(brief.splitlines()[2].split("|")) < len(table.splitlines()[2].split("|"))
+    for made in (table, brief):
+        lines = [line for line in made.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1
     assert results.write(record.folder, record.readme) == []
 
 
