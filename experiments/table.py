@@ -10,7 +10,7 @@ trial: tune/CORPUS/...):
 Is A better than B? The difference seed by seed, with its 95 % interval
 (CORPUS/NAME of each):
   python experiments/table.py \\
-    --compare=ptb/hyprilm,learning_rate=3e-3,ptb/flatrilm,learning_rate=4e-3
+    --compare=ptb/hyprilm,ptb/flatrilm,learning_rate=4e-3
 
 Leave with status 2 where a table is not what the summaries give:
   python experiments/table.py --check
