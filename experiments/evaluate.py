@@ -21,6 +21,7 @@ _TEXT = flags.DEFINE_string("text", None, "a UTF-8 file to evaluate in place of 
 _WORST = flags.DEFINE_integer("worst", 5, "of a text, how many of its worst lines to print")
 _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) or last")
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the run's corpus (or RILM_DATA_DIR)")
+flags.declare_key_flag("register")
 
 
 def main() -> None:

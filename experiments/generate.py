@@ -35,6 +35,7 @@ _EXPLAIN = flags.DEFINE_bool(
     "explain", False, "print what each word was drawn from (of all words, the first ten)"
 )
 _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) or last")
+flags.declare_key_flag("register")
 
 
 def main() -> None:

@@ -12,7 +12,6 @@ Pictures go to experiments/results/figures, or to --out. |h| step by step is
 drawn by collapse.py, the distance of W and L by subspace.py.
 """
 
-import re
 from pathlib import Path
 
 from absl import flags
@@ -36,6 +35,7 @@ _OUT = flags.DEFINE_string("out", None, "folder of the pictures (default: RESULT
 _FORMAT = flags.DEFINE_enum("format", "png", ["png", "svg", "pdf"], "of the pictures")
 
 _MOST_CURVES = 7  # that can be told apart in one picture
+flags.declare_key_flag("register")
 
 
 def main() -> None:
@@ -54,10 +54,11 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
         models = results.best_by_title(runs, corpus)
         if not models:
             continue
-        best = [found[0] for found in models.values()]
-        floor = best[0][1]["floor"]["kn5"]
+        best = {model: found[0] for model, found in models.items()}
+        floor = next(iter(best.values()))[1]["floor"]["kn5"]
         title = f"{corpus}, 2000 words"
-        drawn = {_label(path.stem): curve for path, _ in best if (curve := results.curve(path))}
+        found = {model: results.curve(path) for model, (path, _) in best.items()}
+        drawn = {model: curve for model, curve in found.items() if curve}
         if drawn:
             drawn = dict(list(drawn.items())[:_MOST_CURVES])
             made = curves.learning_curves(drawn, floor=floor, title=title)
@@ -68,11 +69,6 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
     if not written:
         raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
     return written
-
-
-def _label(name: str) -> str:
-    """A run's name without what goes without saying, or is said elsewhere."""
-    return re.sub(r",(preset=tuned|seeds=[\d+]+)", "", name)
 
 
 def _of_models(out: Path) -> list[Path]:

@@ -24,6 +24,7 @@ _CONTEXTS = flags.DEFINE_integer("contexts", 8, "how many contexts are shown", l
 _LENGTH = flags.DEFINE_integer("length", 12, "words of a context", lower_bound=1)
 _TOP_K = flags.DEFINE_integer("top_k", 5, "words shown of each model", lower_bound=1)
 _OUT = flags.DEFINE_string("out", None, "a page to write, in Markdown")
+flags.declare_key_flag("register")
 
 
 def main() -> None:

@@ -13,6 +13,10 @@ Another recipe, by keys of the string; one field changed after it:
   python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm \\
       --config.num_epochs=2 --config.seeds="(42,43)"
 
+A backbone of your own, from a file that registers it (see the README):
+  python experiments/train.py --register=FILE.py \\
+      --config=experiments/configs/pydoc.py:gru-geodesic
+
 Watched in TensorBoard (events go to the work directory):
   python experiments/train.py --config=experiments/configs/pydoc.py:hyprilm --tensorboard
 
@@ -42,6 +46,7 @@ _LIST = flags.DEFINE_bool("list", False, "print every corpus, model, head and ke
 
 _QUICKSTART = ("hyprilm", "flatrilm")
 _QUICKSTART_CONFIG = str(Path(__file__).resolve().parent / "configs" / "pydoc.py")
+flags.declare_key_flag("register")
 
 
 def main() -> None:

@@ -75,9 +75,9 @@ display(Markdown(results.markdown(results.rows(finished))))
 
 # %%
 models = results.best_by_title(finished, CORPUS)
-best = [found[0] for found in models.values()]
-floor = best[0][1]["floor"]["kn5"]
-drawn = {path.stem: results.curve(path) for path, _ in best[:7]}
+best = {model: found[0] for model, found in models.items()}
+floor = next(iter(best.values()))[1]["floor"]["kn5"]
+drawn = {model: results.curve(path) for model, (path, _) in list(best.items())[:7]}
 curves.learning_curves(drawn, floor=floor, title=CORPUS)
 
 # %%

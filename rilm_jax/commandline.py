@@ -10,8 +10,10 @@ if __name__ == "__main__":
     commandline.run(main)
 """
 
+import itertools
 import os
 import re
+import runpy
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,9 +30,14 @@ from rilm_jax.results import command_line, number, spread
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
 BAD_INPUT, INTERRUPTED = 2, 130
 
+flags.DEFINE_multi_string(
+    "register", [], "a Python file of yours, run first: it registers backbones, heads, manifolds"
+)
+
 _WIDTH = 80
 _CONFIG_FLAG = re.compile(r"--?config(?:=(?P<value>.*))?", re.DOTALL)
 _NUMBERS = re.compile(r"[\d.]+(\+[\d.]+)*")
+_REGISTER_FLAG = re.compile(r"--?register(?:=(?P<value>.*))?", re.DOTALL)
 _OVERRIDE = re.compile(r"--?(?:no)?config\.(?P<field>[^=]+)(?:=(?P<value>.*))?", re.DOTALL)
 
 
@@ -80,12 +87,14 @@ def run(
 def parse_flags(argv: Sequence[str], default_config: str | None = None) -> list[str]:
     """`flags.FLAGS(argv)`, its errors turned into `InputError` and status 0 for `--help`.
 
-    A configuration file is looked for in the working directory, then in the launcher's project;
+    Files given as `--register` are run first, as configurations are read while flags are parsed. A
+    configuration file is looked for in the working directory, then in the launcher's project;
     `--config.seeds=42+43` is understood as in the configuration string.
 
     Raises:
       InputError: a flag, a field or a value that nobody knows, or an argument that is no flag.
     """
+    _register(argv)
     argv = _with_known_overrides(_with_config_path(argv))
     try:
         if default_config and not any(map(_CONFIG_FLAG.fullmatch, argv[1:])):
@@ -294,6 +303,22 @@ def _config_flag(name: str) -> Any:
 def _leave(sentence: str, status: int) -> NoReturn:
     print(sentence, file=sys.stderr)
     sys.exit(status)
+
+
+def _register(argv: Sequence[str]) -> None:
+    """Run the files given as `--register=FILE`, or `--register FILE`.
+
+    Raises:
+      InputError: there is no such file.
+    """
+    for argument, following in itertools.pairwise([*argv[1:], ""]):
+        match = _REGISTER_FLAG.fullmatch(argument)
+        if not match:
+            continue
+        path = match["value"] if match["value"] is not None else following
+        if not os.path.isfile(path):
+            raise InputError(f"--register={path} is no file; give a Python file.")
+        runpy.run_path(path, run_name="registered")
 
 
 def _with_config_path(argv: Sequence[str]) -> list[str]:

@@ -139,6 +139,21 @@ def recipe(corpus: str, string: str = DEFAULT) -> dict[str, Any]:
     return values
 
 
+def register(model: str, line: str) -> None:
+    """Make the name of a registered backbone a model that configuration strings know.
+
+    Args:
+      model: what it is registered as in `rilm_jax.backbones`.
+      line: what `--list` says of it.
+
+    Raises:
+      InputError: the name is that of one of the package's own models.
+    """
+    if model in (*presets.RILMS, *presets.BASELINES):
+        raise InputError(f"The model name {model!r} is taken; choose another.")
+    MODELS[model] = line
+
+
 def split(string: str) -> tuple[str, str, dict[str, Any]]:
     """`MODEL[-HEAD][,key=value...]` as the model, the head and the typed keys.
 
@@ -241,26 +256,37 @@ def model_name(config: Mapping[str, Any]) -> str:
 
 def listing(width: int = 80) -> str:
     """All that a configuration can say: corpora, models, heads, presets and keys, a line each."""
-    fields = config.flat_fields()
-    choices = {n: f.metadata["choices"] for n, f in fields.items() if "choices" in f.metadata}
     sections = {
         "Corpora: --config=experiments/configs/CORPUS.py:MODEL[-HEAD][,key=value...]": CORPORA,
         "Models": MODELS,
         "Heads (default: geodesic for the RiLMs, tied for the others)": HEADS,
         "Presets: preset=NAME": presets.PRESETS,
-        "Keys, in the string or, to change one field alone, as --config.KEY=VALUE": {
-            key: f"{line} ({'|'.join(choices[key])})" if key in choices else line
-            for key, line in keys().items()
+        "Keys, in the string or, to change one field alone, as --config.KEY=VALUE; [default], "
+        "unless the preset says otherwise": {
+            key: f"{line}{_choices(key)}" for key, line in keys().items()
         },
     }
     lines = []
     for title, entries in sections.items():
-        lines.append(title)
+        lines += textwrap.wrap(title, width)
         for entry, line in entries.items():
             start = f"  {entry:<16} "
             lines += textwrap.wrap(start + line, width, subsequent_indent=" " * 19)
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def _choices(key: str) -> str:
+    """` (a|b) [a]`: what a field can be, and its default."""
+    field = config.flat_fields().get(key)
+    if field is None:
+        return ""
+    choices = field.metadata.get("choices")
+    listed = f" ({'|'.join(choices)})" if choices else ""
+    default = field.default
+    if isinstance(default, tuple):
+        default = "+".join(map(str, default)) or "none"
+    return f"{listed} [{default:g}]" if isinstance(default, float) else f"{listed} [{default}]"
 
 
 def _corpus(corpus: str, given: dict[str, Any]) -> str:
@@ -341,8 +367,8 @@ def _wants_match(model: str, given: dict[str, Any]) -> bool:
     """Takes `matched` out of the string's keys."""
     if not given.pop("matched", False):
         return False
-    if model in presets.RILMS:
-        raise InputError(f"matched=1 is for baselines; {model} is what they are matched with.")
+    if model not in presets.BASELINES:
+        raise InputError(f"matched=1 solves for the width of a baseline; {model} is none.")
     for name in ("dim", "hidden_dim"):
         if name in given:
             raise InputError(f"matched=1 solves for the width; leave out {name}={given[name]}.")

@@ -158,7 +158,7 @@ def test_every_field_is_a_key():
         ("ptb", "hyprilm,manifold=euclidean", "contradicts the model's name"),
         ("ptb", "hyprilm,data=folder", "for the corpus 'text' only"),
         ("text", "hyprilm", "append ,data=PATH"),
-        ("ptb", "hyprilm,matched=1", "matched=1 is for baselines"),
+        ("ptb", "hyprilm,matched=1", "matched=1 solves for the width of a baseline"),
         ("ptb", "lstm-tied,matched=1,dim=9", "leave out dim=9"),
         ("ptb", "lstm,matched=2", "must be True or False"),
         ("ptb", "lstm,init_scale=0.2", "only uniform reads it"),

@@ -39,7 +39,7 @@ def learning_curves(
         epochs = [point["epoch"] for point in curve]
         ppl = np.array([[np.nan if v is None else v for v in p["ppl"]] for p in curve], float)
         style = figures.style(i)
-        told = f"{label} ({ppl.shape[1]} seeds)" if ppl.shape[1] > 1 else label
+        told = f"{label} ({ppl.shape[1]} seed{'s' if ppl.shape[1] > 1 else ''})"
         axis.plot(epochs, np.nanmean(ppl, 1), ms=4, label=told, **style)
         low, high = np.nanmin(ppl, 1), np.nanmax(ppl, 1)
         axis.fill_between(epochs, low, high, color=style["color"], alpha=0.25, linewidth=0)
@@ -108,8 +108,8 @@ def _point(run: Mapping[str, Any]) -> dict[str, float]:
 
 def _plain_numbers(axis: Any) -> None:
     """40 and 60 on a logarithmic axis, rather than powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8)))
-    axis.set_major_formatter(ScalarFormatter())
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -72,7 +72,7 @@ def draw_trajectories(
             coords = np.asarray(states if points is None else points.coords, np.float64)
             places = planes.in_plane(coords, planes.principal_plane(coords))
         planes.draw_path(axis, places, list(vocab.decode(ids)), disk=disk)
-        axis.set_title(label)
+        axis.set_title(f"{label}, from light to dark")
     return figure
 
 
@@ -109,7 +109,10 @@ def draw_radii(
         left.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0)
         of_states = np.asarray(trajectory(model, params, ids[:most]).radii, np.float64)
         right.hist(of_states, 40, histtype="step", color=colour, density=True, label=label)
-    left.set(xlabel="words by frequency, tenths", ylabel="|log_0 e|, median and middle half")
+    left.set(
+        xlabel="tenth of the words by frequency (1: the most frequent)",
+        ylabel="|log_0 e| of words: median, middle half",
+    )
     right.set(xlabel="|log_0 h| of contexts", ylabel="density")
     left.legend(frameon=False, fontsize="small")
     right.legend(frameon=False, fontsize="small")
