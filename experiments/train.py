@@ -24,6 +24,8 @@ Every corpus, model, head and key:
   python experiments/train.py --list
 """
 
+import sys
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,8 @@ def main() -> None:
     for workdir, run in runs.items():
         if (workdir / "summary.json").is_file():
             before.append(workdir.name)
+        if len(runs) > 1 and sys.stderr.isatty():
+            print(workdir.name, file=sys.stderr)  # whose progress is drawn below it
         summaries[workdir.name] = training.run(
             run,
             workdir,
@@ -94,10 +98,11 @@ def main() -> None:
         print(f"\nFinished before, not run again: {', '.join(before)}.")
     for name, summary in summaries.items():
         if _is_above_unigram(summary):
-            print(
-                f"\n{name} is above the unigram floor: {summary['steps']} steps taught it less "
-                "than how often\nwords occur; give it more num_epochs, or more text."
+            said = (
+                f"{name} is above the unigram floor: {summary['steps']} steps taught it less than "
+                "how often words occur; give it more num_epochs, or more text."
             )
+            print("\n" + textwrap.fill(said, 80, break_long_words=False))
 
 
 def _is_above_unigram(summary: Mapping[str, Any]) -> bool:

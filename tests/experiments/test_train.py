@@ -236,6 +236,8 @@ def test_help_names_its_own_flags(launch):
 
 def test_examples_in_the_help_are_accepted(launch, runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=None))
+    monkeypatch.setitem(recipes.MODELS, "gru", "what the reader's FILE.py registers")
+    Path("FILE.py").touch()
     text = (ROOT / "experiments" / "train.py").read_text().split('"""')[1].replace("\\\\\n", "")
     examples = [line.split()[2:] for line in text.splitlines() if line.startswith("  python ")]
     assert len(examples) >= 6
