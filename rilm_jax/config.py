@@ -9,7 +9,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rilm_jax.errors import InputError, unknown_name
@@ -270,7 +270,8 @@ def _coerce(name: str, value: Any, hint: Any) -> Any:
             return None
         (hint,) = (t for t in typing.get_args(hint) if t is not type(None))
     if typing.get_origin(hint) is tuple:
-        items = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+        listed = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+        items = value if listed else (value,)
         return tuple(_coerce(name, item, typing.get_args(hint)[0]) for item in items)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -1,8 +1,12 @@
 """What everybody may rely on in a run's summary.json."""
 
+import json
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from rilm_jax.errors import InputError
 
 SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
 
@@ -27,7 +31,22 @@ _FIELDS: dict[str, Any] = {
 }
 
 
-def wrong(summary: Any) -> str | None:
+def read(path: Path, advice: str) -> dict[str, Any]:
+    """The summary in a file, which has all that is read of one anywhere.
+
+    Raises:
+      InputError: there is none, or it lacks something; `advice` says what to do.
+    """
+    try:
+        summary = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); {advice}.") from error
+    if wrong := _wrong(summary):
+        raise InputError(f"{path} is no summary of a run ({wrong} is missing or wrong); {advice}.")
+    return summary
+
+
+def _wrong(summary: Any) -> str | None:
     """The first field that a summary lacks, or that is of another type; None where all is there."""
     for name, kind in _FIELDS.items():
         if not isinstance(_at(summary, name), kind):

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rilm_jax"
 
 # From the bottom up: a module imports its own layer and those below it, never one above.
 LAYERS = (
-    {"errors", "files", "markdown", "progress", "registry", "rng", "varying"},
+    {"errors", "files", "markdown", "progress", "registry", "rng", "summaries", "varying"},
     {"manifolds"},
     {"config", "embedding", "heads", "backbones"},
     {"model"},

@@ -112,7 +112,7 @@ def dims() -> list[Row]:
 
 def tune() -> list[Row]:
     """The trials of equal tuning; see `tuning`."""
-    return _rows("wikitext2", tuning.strings("wikitext2"))
+    return _rows("wikitext2", [*tuning.strings("wikitext2"), *tuning.DECIDING])
 
 
 def tying() -> list[Row]:

@@ -104,8 +104,8 @@ def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
 
 
 def _shared(facts: Mapping[str, Any]) -> list[str]:
-    """What a pair has in common: everything but the rate, of which each model has its own."""
-    return [option for option in facts["rest"] if not option.startswith("learning_rate=")]
+    """What a pair has in common: all but the rate, of which each has its own, or names another."""
+    return [option.split("learning_rate=")[0] for option in facts["rest"]]
 
 
 def _named(text: tuple[str, int, str]) -> str:

@@ -15,20 +15,12 @@ _TELLING = ("composition", "recurrence", "augment", "target_grad", "part")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The summary in a file, which has all that is read of one here.
+    """The summary in a file.
 
     Raises:
       InputError: there is none, or it lacks something.
     """
-    try:
-        summary = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); restore it.") from error
-    if wrong := summaries.wrong(summary):
-        raise InputError(
-            f"{path} is no summary of a run ({wrong} is missing or wrong); collect it again."
-        )
-    return summary
+    return summaries.read(path, "collect the run again")
 
 
 def read_all(folder: Path) -> dict[Path, dict[str, Any]]:

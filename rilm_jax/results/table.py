@@ -66,6 +66,7 @@ _NUMBERS = {"V", "parameters", "steps", "tokens/s"}
 # Of them, those that fit a README.
 _BRIEF = (
     "dataset",
+    "V",
     "model",
     "head",
     "preset",

@@ -48,10 +48,12 @@ def is_trial(config: Mapping[str, Any]) -> bool:
 
 
 def ordered(runs: Mapping[Path, Mapping[str, Any]]) -> list[Trial]:
-    """The trials of all runs: by corpus, model and score, the best first."""
+    """The trials of all runs: by corpus, model, length and score, the best first."""
     found = [trial for path, run in runs.items() for trial in of_summary(run, path.stem)]
     last = float("inf")
-    return sorted(found, key=lambda t: (*t[:2], last if t.valid is None else t.valid, *t[2:5]))
+    return sorted(
+        found, key=lambda t: (*t[:2], t.epochs, last if t.valid is None else t.valid, *t[2:5])
+    )
 
 
 def of_summary(summary: Mapping[str, Any], name: str) -> list[Trial]:

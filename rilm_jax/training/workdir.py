@@ -152,17 +152,8 @@ def read_summary(workdir: Path) -> dict[str, Any] | None:
     path = workdir / "summary.json"
     if not path.exists():
         return None
-    try:
-        found = json.loads(path.read_text("utf-8"))
-        wrong = summaries.wrong(found)
-        if not wrong:
-            return found
-        problem = f"{wrong} is missing or wrong"
-    except (OSError, ValueError) as error:
-        problem = str(error)
-    raise InputError(
-        f"{path} cannot be read ({problem}); delete it, and the same command makes it anew from "
-        "the last checkpoint."
+    return summaries.read(
+        path, "delete it, and the same command makes it anew from the last checkpoint"
     )
 
 

@@ -86,6 +86,7 @@ def test_a_pair_may_differ_in_its_rates():
         a=run("hyprilm,batch_size=128,learning_rate=3e-3", *FIVE),
         b=run("flatrilm,batch_size=128,learning_rate=4e-3", *(v + 1 for v in FIVE)),
         c=run("flatrilm,batch_size=32,learning_rate=4e-3", *(v + 2 for v in FIVE)),
+        d=run("flatrilm,batch_size=128", *(v + 3 for v in FIVE)),  # of another recipe
     )
     assert len(found) == 2
     assert "(batch_size=128, learning_rate=3e-3) is lower than flatrilm-geodesic" in found[1]
