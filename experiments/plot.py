@@ -34,7 +34,6 @@ _RESULTS = flags.DEFINE_string(
 _OUT = flags.DEFINE_string("out", None, "folder of the pictures (default: RESULTS/figures)")
 _FORMAT = flags.DEFINE_enum("format", "png", ["png", "svg", "pdf"], "of the pictures")
 
-_MOST_CURVES = 7  # that can be told apart in one picture
 flags.declare_key_flag("register")
 
 
@@ -54,13 +53,9 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
         models = results.best_by_title(runs, corpus)
         if not models:
             continue
-        best = {model: found[0] for model, found in models.items()}
-        floor = next(iter(best.values()))[1]["floor"]["kn5"]
+        floor = next(iter(models.values()))[0][1]["floor"]["kn5"]
         title = f"{corpus}, 2000 words"
-        found = {model: results.curve(path) for model, (path, _) in best.items()}
-        drawn = {model: curve for model, curve in found.items() if curve}
-        if drawn:
-            drawn = dict(list(drawn.items())[:_MOST_CURVES])
+        if drawn := results.best_curves(models):
             made = curves.learning_curves(drawn, floor=floor, title=title)
             written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
         sizes = {model: [run for _, run in found] for model, found in models.items()}

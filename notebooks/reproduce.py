@@ -75,10 +75,8 @@ display(Markdown(results.markdown(results.rows(finished))))
 
 # %%
 models = results.best_by_title(finished, CORPUS)
-best = {model: found[0] for model, found in models.items()}
-floor = next(iter(best.values()))[1]["floor"]["kn5"]
-drawn = {model: results.curve(path) for model, (path, _) in list(best.items())[:7]}
-curves.learning_curves(drawn, floor=floor, title=CORPUS)
+floor = next(iter(models.values()))[0][1]["floor"]["kn5"]
+curves.learning_curves(results.best_curves(models), floor=floor, title=CORPUS)
 
 # %%
 sizes = {model: [run for _, run in found] for model, found in models.items()}

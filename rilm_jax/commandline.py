@@ -10,6 +10,7 @@ if __name__ == "__main__":
     commandline.run(main)
 """
 
+import errno
 import itertools
 import os
 import re
@@ -31,8 +32,14 @@ from rilm_jax.results import command_line, number, spread
 BAD_INPUT, INTERRUPTED = 2, 130
 
 flags.DEFINE_multi_string(
-    "register", [], "a Python file of yours, run first: it registers backbones, heads, manifolds"
+    "register", [], "a Python file that is run first and registers backbones of yours"
 )
+
+_OF_THE_MACHINE = {
+    getattr(errno, name)
+    for name in ("ENAMETOOLONG", "ELOOP", "EACCES", "EROFS", "ENOSPC", "EDQUOT")
+    if hasattr(errno, name)
+}
 
 _WIDTH = 80
 _CONFIG_FLAG = re.compile(r"--?config(?:=(?P<value>.*))?", re.DOTALL)
@@ -50,8 +57,9 @@ def run(
     """Parse the flags, call `main`, and leave: with 0, or with one sentence on stderr.
 
     `InputError`, an unknown flag or field, a value of the wrong type and a stray argument end with
-    their sentence and status 2, Ctrl-C with `interrupted` and status 130. Any other exception is a
-    defect of the program and keeps its traceback.
+    their sentence and status 2, as do a full disk and a path that is too long or forbidden; Ctrl-C
+    with `interrupted` and status 130. Any other exception is a defect of the program and keeps its
+    traceback.
 
     Args:
       main: called once the flags are parsed.
@@ -74,13 +82,11 @@ def run(
     except BrokenPipeError:  # `--list | head`: the reader left, which is no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except OSError as error:  # a path too long, a disk too full: of the machine, not of the program
+    except OSError as error:
+        if error.errno not in _OF_THE_MACHINE:
+            raise
         where = f"{error.filename}: " if error.filename else ""
         _leave(f"{where}{error.strerror or error}; name another path or make room.", BAD_INPUT)
-    except MemoryError:
-        _leave(
-            "There is not enough memory for this; make the batch or the model smaller.", BAD_INPUT
-        )
     sys.exit(0)
 
 
@@ -192,12 +198,13 @@ def record_paths(
 def command(flag: str = "config") -> str:
     """The command line that repeats this training run on any machine: for the record.
 
-    Folders (`--workdir`, `--data_dir`) are of this machine and so left out.
+    Folders (`--workdir`, `--data_dir`) are of this machine and so left out; a file that registers a
+    backbone is named as it was.
 
     Args:
       flag: the name of the configuration's flag.
     """
-    arguments = []
+    arguments = [f"--register={path}" for path in flags.FLAGS.register]
     config_flag = _config_flag(flag)
     if config_flag.present:
         path, colon, string = config_flag.config_filename.partition(":")

@@ -147,10 +147,13 @@ def register(model: str, line: str) -> None:
       line: what `--list` says of it.
 
     Raises:
-      InputError: the name is that of one of the package's own models.
+      InputError: the name is that of one of the package's own models, or holds other characters
+        than letters, digits and underscores.
     """
-    if model in (*presets.RILMS, *presets.BASELINES):
+    if model in ("rilm", *presets.RILMS, *presets.BASELINES):
         raise InputError(f"The model name {model!r} is taken; choose another.")
+    if not re.fullmatch(r"\w+", model):
+        raise InputError(f"The model name {model!r} cannot stand in a string; use letters alone.")
     MODELS[model] = line
 
 
@@ -262,8 +265,8 @@ def listing(width: int = 80) -> str:
         "Heads (default: geodesic for the RiLMs, tied for the others)": HEADS,
         "Presets: preset=NAME": presets.PRESETS,
         "Keys, in the string or, to change one field alone, as --config.KEY=VALUE; [default], "
-        "unless the preset says otherwise": {
-            key: f"{line}{_choices(key)}" for key, line in keys().items()
+        "or [preset] where that is a recipe's": {
+            key: f"{line}{_possible(key)}" for key, line in keys().items()
         },
     }
     lines = []
@@ -276,14 +279,18 @@ def listing(width: int = 80) -> str:
     return "\n".join(lines[:-1])
 
 
-def _choices(key: str) -> str:
-    """` (a|b) [a]`: what a field can be, and its default."""
+def _possible(key: str) -> str:
+    """` (a|b) [a]`: what a key can be, and its default."""
     field = config.flat_fields().get(key)
+    if key == "preset":
+        return " [tuned]"
     if field is None:
         return ""
     choices = field.metadata.get("choices")
     listed = f" ({'|'.join(choices)})" if choices else ""
     default = field.default
+    if any(key in then for rules in presets.RULES.values() for _, then in rules):
+        default = "preset"
     if isinstance(default, tuple):
         default = "+".join(map(str, default)) or "none"
     return f"{listed} [{default:g}]" if isinstance(default, float) else f"{listed} [{default}]"
@@ -349,6 +356,7 @@ def check_read(given: Mapping[str, Any], run: Mapping[str, Any]) -> None:
       InputError: a field that it would ignore.
     """
     facts = {**run, "model": model_name(run)}
+    own = facts["model"] not in (*presets.RILMS, *presets.BASELINES)  # which may read any field
     for key, value in given.items():
         if key in _READ_WITH_AUGMENT and not facts["augment"]:
             raise InputError(
@@ -356,7 +364,7 @@ def check_read(given: Mapping[str, Any], run: Mapping[str, Any]) -> None:
                 "augment=0.65, or leave it out."
             )
         fact, readers = _READ_BY.get(key, ("model", (facts["model"],)))
-        if facts[fact] not in readers:
+        if facts[fact] not in readers and not (own and fact == "model"):
             raise InputError(
                 f"{key}={value} changes nothing with {fact} {facts[fact]}; only "
                 f"{' or '.join(readers)} reads it, so leave it out."

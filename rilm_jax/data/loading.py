@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from rilm_jax.errors import InputError, unknown_name
 
 PYDOC = "pydoc"
 PARTS = ("all", "first", "second")
+_ROOM = 2**26  # bytes, more than the ids of a corpus take
 
 
 def load(
@@ -119,7 +121,9 @@ def _prepared(
             corpus = prepare(raw, size, name, folder.parent)
             corpus = corpus._replace(info={**corpus.info, "sha256": sha256})
             cache.write_prepared(corpus, folder)
-        except (OSError, RuntimeError) as error:  # TFDS raises the latter on a full disk
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and shutil.disk_usage(folder.parent).free > _ROOM:
+                raise  # TFDS raises one where the disk is full; this is another
             raise InputError(
                 f"The prepared ids of {name} cannot be written to {folder.parent} ({error}); "
                 "set RILM_CACHE_DIR to a folder that can be written to."

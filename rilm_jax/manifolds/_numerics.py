@@ -158,10 +158,13 @@ def safe_sqrt(x: Array) -> Array:
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, x)))
 
 
-def in_range(v: Array) -> Array:
-    """Vectors so long that their square would overflow, shortened; the others untouched."""
+def shortened(v: Array) -> Array:
+    """Vectors with a coordinate beyond 1e8 shortened to that, before their square overflows.
+
+    For functions of which only the direction is left there, which is so at any curvature.
+    """
     largest = jnp.max(jnp.abs(v), axis=-1, keepdims=True, initial=0)
-    return v / lax.stop_gradient(jnp.maximum(largest / 1e15, 1))
+    return v / lax.stop_gradient(jnp.maximum(largest / 1e8, 1))
 
 
 def _series(coefficients: list[float], u: Array) -> Array:

@@ -121,7 +121,7 @@ def project(x: ArrayLike, c: Any) -> Array:
     """
     x, c = _args(c, x=x)
     radius = 1 - (1e-5 if _is_wide(x) else 4e-3)
-    x = num.in_range(x)
+    x = num.shortened(x)
     w, _ = num.sqnorm_and_gap(x, c)
     beyond = w > radius**2 * (1 + 8 * float(jnp.finfo(x.dtype).eps))
     return jnp.where(beyond, x * (radius / jnp.sqrt(jnp.where(beyond, w, 1))), x)
@@ -160,7 +160,7 @@ def expmap0(v: ArrayLike, c: Any) -> Array:
     Tangent vectors longer than 7.5 / sqrt(c) (float32; 17.5 in float64) are shortened to that.
     """
     v, c = _args(c, v=v)
-    v = num.in_range(v)
+    v = num.shortened(v)
     return _exp0(v, num.sqnorm_and_gap(v, c)[0])[0]
 
 
@@ -183,7 +183,7 @@ def expmap(x: ArrayLike, v: ArrayLike, c: Any) -> Array:
     x, v, c = _args(c, x=x, v=v)
     gx = _safe_gap(x, c)
     # Far beyond the cap only the direction counts; a shorter vector keeps derivatives in range.
-    far, v = 1e3 * gx, num.in_range(v)
+    far, v = 1e3 * gx, num.shortened(v)
     step = v * lax.stop_gradient(far / jnp.maximum(jnp.sqrt(c * num.dot(v, v)), far)) / gx
     y, _ = _add(x, gx, *_exp0(step, num.sqnorm_and_gap(step, c)[0]), c)
     return _inside(y, num.sqnorm_and_gap(y, c)[0])
@@ -295,7 +295,7 @@ def translate0(h: ArrayLike, g: ArrayLike, v: ArrayLike, c: Any) -> tuple[Array,
     Args:
       h: points, [..., d].
       g: their gaps, [..., 1].
-      v: tangent vectors at the origin, [..., d].
+      v: tangent vectors at the origin, [..., d], whose square does not overflow.
       c: the curvature's magnitude.
 
     Returns:

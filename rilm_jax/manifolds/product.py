@@ -127,8 +127,8 @@ def _same(x):
     return x
 
 
-# Stands in for products that cancelled to nothing: their square root has to have a derivative.
-# The distance itself has a cusp there, and pulls on nothing.
+# Stands in for products that cancelled to nothing, or are as small (at c = 1e-12 and distances of
+# 1e-9): their square root has to have a derivative. The distance has a cusp there: no pull.
 _SMALLEST = 1e-30
 
 

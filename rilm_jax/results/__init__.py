@@ -1,6 +1,7 @@
 """The record of finished runs, and the pages made from it.
 
-experiments/results/CORPUS/NAME.json        a run's summary.json, as it was written
+experiments/results/CORPUS/NAME.json        a run's summary.json; when a recipe changes, its
+                                            command is respelled so that it gives the same run
 experiments/results/CORPUS/NAME.jsonl       its metrics.jsonl: scores epoch by epoch
 experiments/results/RESULTS.md              every run, a row each
 experiments/results/tune/CORPUS/NAME.json   short runs that only chose a recipe
@@ -11,6 +12,7 @@ README.md                                   that table in brief, between two mar
 from rilm_jax.results.pages import BEGIN, END, stale, take_in, write
 from rilm_jax.results.record import (
     best_by_title,
+    best_curves,
     command,
     command_line,
     curve,
@@ -33,6 +35,7 @@ __all__ = [
     "SCORES",
     "WHOLE",
     "best_by_title",
+    "best_curves",
     "brief",
     "command",
     "command_line",

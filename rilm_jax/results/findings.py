@@ -12,6 +12,7 @@ from typing import Any
 
 from rilm_jax import recipes
 from rilm_jax.presets import RILMS
+from rilm_jax.results import record
 from rilm_jax.results.record import number, spread
 from rilm_jax.results.table import WHOLE, paper_value, shown_options
 
@@ -26,15 +27,19 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
       runs: summaries by their file, CORPUS/NAME.json.
     """
     whole = [
-        (_facts(run, path.stem), run) for path, run in runs.items() if len(_seeds(run)) >= WHOLE
+        (_facts(run, path.stem), run)
+        for path, run in runs.items()
+        if len(record.by_seed(run)) >= WHOLE
     ]
     whole.sort(key=lambda found: (found[0]["text"], found[1][_SCORE]["mean"]))
     told = []
     for text, group in itertools.groupby(whole, key=lambda found: found[0]["text"]):
         of_text = list(group)
-        told.append(f"{_named(text)}: {_best(of_text)}")
+        told.append(f"{record.text_name(text)}: {_best(of_text)}")
         pairs = itertools.combinations(of_text, 2)
-        told += [f"{_named(text)}: {_compared(a, b)}" for a, b in pairs if _are_a_pair(a, b)]
+        told += [
+            f"{record.text_name(text)}: {_compared(a, b)}" for a, b in pairs if _are_a_pair(a, b)
+        ]
     return told
 
 
@@ -45,11 +50,9 @@ def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
         facts, score = _facts(run, path.stem), run[_SCORE]
         value = paper_value(run["config"], facts["model"])
         if value != "-" and score["mean"] is not None:
-            seeds = f"{len(_seeds(run))} seed{'s' if len(_seeds(run)) > 1 else ''}"
-            sentence = (
-                f"{_label(facts)}: {spread(score, '±')} ({seeds}); the paper reports {value}."
-            )
-            told.append(f"{_named(facts['text'])}: {sentence}")
+            found = f"{_label(facts)}: {spread(score, '±')} ({record.seeds(run)})"
+            of = record.text_name(facts["text"])
+            told.append(f"{of}: {found}; the paper reports {value}.")
     return told
 
 
@@ -75,17 +78,10 @@ def _list(line: str, told: Sequence[str]) -> str:
     return f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n" if told else ""
 
 
-def _seeds(run: Mapping[str, Any]) -> set[int]:
-    scores = zip(run["seeds"], run[_SCORE]["per_seed"], strict=True)
-    return {seed for seed, score in scores if score is not None}
-
-
 def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
     config = run["config"]
-    # Two texts of one name, as the help texts of two Pythons, are two texts.
-    content = str(run["corpus"].get("sha256"))
     return {
-        "text": (Path(config["corpus"]).name, config["vocab_size"], content),
+        "text": record.text(run),
         "model": recipes.model_name(config),
         "head": config["head"],
         "rest": (config["preset"], *shown_options(run, name)),
@@ -95,7 +91,10 @@ def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
     """Whether two runs differ in geometry alone, or in the head alone, over enough equal seeds."""
     (one, run), (other, other_run) = a, b
-    if _shared(one) != _shared(other) or len(_seeds(run) & _seeds(other_run)) < WHOLE:
+    if (
+        _shared(one) != _shared(other)
+        or len(record.by_seed(run).keys() & record.by_seed(other_run).keys()) < WHOLE
+    ):
         return False
     models = {one["model"], other["model"]}
     return (models == set(RILMS) and one["head"] == other["head"]) or (
@@ -106,10 +105,6 @@ def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
 def _shared(facts: Mapping[str, Any]) -> list[str]:
     """What a pair has in common: all but the rate, of which each has its own, or names another."""
     return [option.split("learning_rate=")[0] for option in facts["rest"]]
-
-
-def _named(text: tuple[str, int, str]) -> str:
-    return f"{text[0]}, {text[1]:,} words"
 
 
 def _label(facts: Mapping[str, Any]) -> str:

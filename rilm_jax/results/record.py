@@ -157,6 +157,45 @@ def best_by_title(
     return {name: list(of_size.values()) for name, of_size in by_title.items()}
 
 
+def best_curves(
+    models: Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]], most: int = 7
+) -> dict[str, list[dict[str, Any]]]:
+    """The curve of the best run of each of `best_by_title`'s models, of those that have one.
+
+    Args:
+      models: what `best_by_title` returns.
+      most: as many as can be told apart in one picture; the best.
+    """
+    found = {title: curve(runs[0][0]) for title, runs in models.items()}
+    return dict([(title, there) for title, there in found.items() if there][:most])
+
+
+def text(run: Mapping[str, Any]) -> tuple[str, int, str]:
+    """What a run's perplexity is of: the corpus, V, and the text's hashes.
+
+    Two texts of one name, as the help texts of two Pythons, are two texts.
+    """
+    config, content = run["config"], str(run["corpus"].get("sha256"))
+    return Path(config["corpus"]).name, config["vocab_size"], content
+
+
+def text_name(of: tuple[str, int, str]) -> str:
+    """A `text` as it is called in prose."""
+    return f"{of[0]}, {of[1]:,} words"
+
+
+def by_seed(run: Mapping[str, Any], score: str = "best_valid_ppl") -> dict[int, float]:
+    """A score of every seed that is finite."""
+    found = zip(run["seeds"], run[score]["per_seed"], strict=True)
+    return {seed: value for seed, value in found if value is not None}
+
+
+def seeds(run: Mapping[str, Any]) -> str:
+    """How many seeds have finished, as it is told."""
+    count = len(by_seed(run))
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
 def spread(score: Mapping[str, Any], sign: str = "+-") -> str:
     """`{per_seed, mean, std}` as `mean +- std`, or the mean alone where there is one seed."""
     if score["mean"] is None:

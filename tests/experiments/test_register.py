@@ -1,5 +1,7 @@
 """A backbone of one's own, from a file that the launchers run first."""
 
+import json
+
 import pytest
 
 from rilm_jax import backbones, recipes
@@ -29,23 +31,38 @@ TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=5
 
 
 @pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(FILE)
-    yield path
-    recipes.MODELS.pop("mine", None)
-    backbones._REGISTRY._added.pop("mine", None)
+def alone(launch):
+    """`launch` that forgets afterwards what a launcher has registered, as the end of a process."""
+
+    def run(*arguments):
+        finished = launch(*arguments)
+        recipes.MODELS.pop("mine", None)
+        backbones._REGISTRY._added.pop("mine", None)
+        return finished
+
+    return run
 
 
-def test_every_launcher_takes_a_backbone_of_ones_own(launch, file, tmp_path):
-    register, workdir = f"--register={file}", f"--workdir={tmp_path / 'run'}"
-    config = f"--config=experiments/configs/pydoc.py:mine-geodesic,{TINY}"
-    trained = launch("train", register, config, workdir)
+def test_every_launcher_takes_a_backbone_of_ones_own(alone, tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    workdir = f"--workdir={tmp_path / 'run'}"
+    config = f"--config=experiments/configs/pydoc.py:mine-geodesic,hidden_dim=9,{TINY}"
+    trained = alone("train", "--register=mine.py", config, workdir)
     assert trained.status == 0 and trained.out.startswith("pydoc, 200 words")
-    assert launch("evaluate", register, workdir).out.startswith("pydoc test: ")
-    generated = launch("generate", "--register", str(file), workdir, "--prompt=the")
-    assert generated.status == 0 and generated.out.startswith("the ")
-    assert "a GRU of four units" in launch("train", register, "--list").out
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert " --register=mine.py --config=" in summary["command"]
+    uses = {
+        "evaluate": ["--split=valid"],
+        "generate": ["--prompt=the"],
+        "predictions": ["--contexts=1"],
+        "plot": ["--length=3", "--out=out"],
+    }
+    for launcher, flags in uses.items():
+        finished = alone(launcher, workdir, *flags)
+        assert finished.status == 2 and "backbone 'mine' is unknown" in finished.err
+        finished = alone(launcher, workdir, *flags, "--register", "mine.py")
+        assert (finished.status, finished.err) == (0, "")
+    assert "a GRU of four units" in alone("train", "--register=mine.py", "--list").out
 
 
 def test_without_its_file_it_is_unknown(launch):
@@ -58,6 +75,15 @@ def test_without_its_file_it_is_unknown(launch):
     )
 
 
-def test_names_of_the_packages_own_models_are_taken():
-    with pytest.raises(InputError, match="'lstm' is taken"):
-        recipes.register("lstm", "another")
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("lstm", "'lstm' is taken"),
+        ("rilm", "'rilm' is taken"),
+        ("my-gru", "cannot stand in a string"),
+        ("a,b", "cannot stand in a string"),
+    ],
+)
+def test_a_name_that_strings_could_not_say_is_refused(name, sentence):
+    with pytest.raises(InputError, match=sentence):
+        recipes.register(name, "another")

@@ -121,7 +121,7 @@ def test_a_long_vector_lands_inside_the_ball():
 
 def test_a_vector_whose_square_overflows_keeps_its_direction():
     direction, origin = jnp.array([0.6, -0.8, 0.0]), jnp.zeros(3)
-    for length in (1e19, 1e30, 3e38):
+    for length in (1e9, 1e13, 1e19, 1e30):
         v = length * direction
         for far, near in (
             (compiled.expmap0(v, 1.0), compiled.expmap0(100 * direction, 1.0)),
@@ -129,6 +129,13 @@ def test_a_vector_whose_square_overflows_keeps_its_direction():
             (compiled.project(v, 1.0), compiled.project(100 * direction, 1.0)),
         ):
             np.testing.assert_allclose(far, near, rtol=1e-5)
+        for c in (1e-12, 1.0, 100.0):  # turning it turns the point; more of it changes nothing
+            slope = jax.jacobian(lambda v, c=c, length=length: length * compiled.expmap0(v, c))(v)
+            point = compiled.expmap0(v, c)
+            across = jnp.array([0.8, 0.6, 0.0])
+            reach = jnp.linalg.norm(point)
+            np.testing.assert_allclose(slope @ direction / reach, jnp.zeros(3), atol=1e-5)
+            np.testing.assert_allclose(slope @ across / reach, across, atol=1e-5)
 
 
 def test_what_is_no_number_stays_none():
