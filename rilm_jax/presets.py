@@ -134,7 +134,8 @@ FOUND: dict[str, Found] = {
         {"k": 0, "batch_size": 64, "learning_rate": 8e-3},
         28.82,
     ),
-    "lstm-tied": Found({"model": "lstm"}, {"batch_size": 64, "learning_rate": 16e-3}, 28.74),
+    # Batches of 64 gave 28.74 after two epochs, and were worse after ten.
+    "lstm-tied": Found({"model": "lstm"}, {"learning_rate": 16e-3}, 30.91),
     "transformer-tied": Found(
         {"model": "transformer"}, {"batch_size": 64, "learning_rate": 6e-3}, 27.58
     ),

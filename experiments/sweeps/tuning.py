@@ -12,9 +12,9 @@ dropout, clipping, batch size and temperature, where a model has them. A model w
 gets more rates in its place. All start from `preset=start`, which does not change with what is
 found, and the winners are `preset=tuned`; `experiments/results/tune/TRIALS.md` shows what came out.
 
-Short trials favour high rates, as their schedule falls sooner. So what comes within `TIE` of the
-best at a lower rate is trained whole, as the best is, and of one seed the better one wins; this
-concerned HypRiLM alone.
+Short trials favour high rates and many small steps. So what comes within `TIE` of the best at a
+lower rate is trained whole, too, as HypRiLM alone had to be; and where whole runs of several of a
+model's trials are on record, the best of those is the winner, by the same seed.
 """
 
 import itertools
@@ -67,8 +67,8 @@ _BLOCKS = (
     Group("dropout=0.1", (1.0,)),
 )
 
-#: Whole runs that decided between what short trials left within `TIE`; the winner of the short ones
-#: is the row hyprilm,learning_rate=6e-3,seeds=42+43 on record.
+#: Whole runs of what short trials left within `TIE`; the other one is a row on record,
+#: hyprilm,learning_rate=6e-3,seeds=42+43.
 DECIDING = ("hyprilm,preset=start,k=0,batch_size=64,test=False,seeds=42",)
 
 #: The trials of each model, by the configuration string that they vary.
