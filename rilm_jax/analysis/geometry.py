@@ -72,7 +72,7 @@ def draw_trajectories(
             coords = np.asarray(states if points is None else points.coords, np.float64)
             places = planes.in_plane(coords, planes.principal_plane(coords))
         planes.draw_path(axis, places, list(vocab.decode(ids)), disk=disk)
-        axis.set_title(f"{label}, from light to dark")
+        axis.set_title(f"{label}, words from light to dark")
     return figure
 
 
