@@ -39,7 +39,7 @@ def main() -> None:
     report = scoring.report(scores)
     print(
         f"{what}: {report['n_targets']:,} targets, {report['unk_share']:.1%} of them <unk>\n"
-        f"{workdir}, {_WHICH.value} parameters\n"
+        f"{workdir}, {_WHICH.value} parameters{trained.unfinished(workdir)}\n"
     )
     columns = [report["ppl"], report["ppl_non_unk"]]
     factors = run.config.rate_factors  # lanes, which have no mean

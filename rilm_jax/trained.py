@@ -81,6 +81,11 @@ def load_seed(
     return load(workdir, which, seed=seed, data_dir=data_dir, with_corpus=with_corpus)
 
 
+def unfinished(workdir: str | Path) -> str:
+    """What to say of a run that has not ended; "" of one that has."""
+    return "" if (Path(workdir) / "summary.json").exists() else ", of a run that has not ended"
+
+
 def load_alike(
     workdirs: Sequence[str | Path],
     *,

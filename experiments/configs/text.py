@@ -9,8 +9,7 @@ One file is cut in the order of its lines: 80 % to train on, 10 % to validate, 1
 are what white space separates, so set punctuation apart if it is to count as words of its own;
 `vocab_size` of them are kept (2000, or all where there are fewer), the rest is <unk>. One seed,
 unless `seeds` says more. The recipe is that of a small text, with dropout, small batches, and as
-many epochs as make 200 steps (25 at most); of two million words and more, try
-batch_size=128,output_dropout=0.
+many epochs as make 200 steps (25 at most); docs/index.md says what to try with millions of words.
 """
 
 from ml_collections import ConfigDict

@@ -1,8 +1,8 @@
 """What five seeds show: pairs that differ in their geometry or their head, compared in words.
 
-Each model stands with its own recipe. A sentence rests on paired intervals over at least `WHOLE`
-seeds, on validation and on test, and claims a difference where both show it; there is one for every
-such pair on record, whichever way it falls.
+Each model stands with the best of its recipes that has so many seeds. A sentence rests on paired
+intervals over at least `WHOLE` seeds, on validation and on test, and claims a difference where both
+show it; there is one for every such pair on record, whichever way it falls.
 """
 
 import itertools
@@ -26,16 +26,15 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     Args:
       runs: summaries by their file, CORPUS/NAME.json.
     """
-    whole = [
-        (_facts(run, path.stem), run)
-        for path, run in runs.items()
-        if len(record.by_seed(run)) >= WHOLE
-    ]
-    whole.sort(key=lambda found: (found[0]["text"], found[1][_SCORE]["mean"]))
+    found = [(_facts(run, path.stem), run) for path, run in runs.items() if record.by_seed(run)]
+    found.sort(key=lambda run: (run[0]["text"], run[1][_SCORE]["mean"]))
     told = []
-    for text, group in itertools.groupby(whole, key=lambda found: found[0]["text"]):
-        of_text = list(group)
-        told.append(f"{record.text_name(text)}: {_best(of_text)}")
+    for text, group in itertools.groupby(found, key=lambda run: run[0]["text"]):
+        every = list(group)
+        of_text = _best_of_each([run for run in every if len(record.by_seed(run[1])) >= WHOLE])
+        if not of_text:
+            continue
+        told.append(f"{record.text_name(text)}: {_best(of_text, every)}")
         pairs = itertools.combinations(of_text, 2)
         told += [
             f"{record.text_name(text)}: {_compared(a, b)}" for a, b in pairs if _are_a_pair(a, b)
@@ -59,8 +58,8 @@ def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
 def five_seeds(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     """`sentences` as a list; "" where there are none."""
     line = (
-        "What five seeds show (95 % intervals of the paired difference; each model by its own "
-        "recipe):"
+        "What five seeds show (95 % intervals of the paired difference; each model by the best of "
+        "its recipes that has five seeds):"
     )
     return _list(line, sentences(runs))
 
@@ -80,19 +79,29 @@ def _list(line: str, told: Sequence[str]) -> str:
 
 def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:
     config = run["config"]
+    others = record.title(config).split(",")[1:]
     return {
         "text": record.text(run),
         "model": recipes.model_name(config),
         "head": config["head"],
-        "rest": (config["preset"], *shown_options(run, name)),
+        "rest": (config["preset"], config["init"], config["dim"], *others),
+        "options": (config["preset"], *shown_options(run, name)),
     }
+
+
+def _best_of_each(of_text: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The first run of every model, of runs in the order of their scores."""
+    best: dict[Any, tuple[Any, Any]] = {}
+    for facts, run in of_text:
+        best.setdefault((facts["model"], facts["head"], facts["rest"]), (facts, run))
+    return list(best.values())
 
 
 def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
     """Whether two runs differ in geometry alone, or in the head alone, over enough equal seeds."""
     (one, run), (other, other_run) = a, b
     if (
-        _shared(one) != _shared(other)
+        one["rest"] != other["rest"]
         or len(record.by_seed(run).keys() & record.by_seed(other_run).keys()) < WHOLE
     ):
         return False
@@ -102,27 +111,27 @@ def _are_a_pair(a: tuple[Any, Any], b: tuple[Any, Any]) -> bool:
     )
 
 
-def _shared(facts: Mapping[str, Any]) -> list[str]:
-    """What a pair has in common: all but the rate, of which each has its own, or names another."""
-    return [option.split("learning_rate=")[0] for option in facts["rest"]]
-
-
 def _label(facts: Mapping[str, Any]) -> str:
-    preset, *options = facts["rest"]
+    preset, *options = facts["options"]
     told = ([] if preset == "tuned" else [preset]) + options
     return f"{facts['model']}-{facts['head']}" + (f" ({', '.join(told)})" if told else "")
 
 
-def _best(of_text: Sequence[tuple[Any, Any]]) -> str:
+def _best(of_text: Sequence[tuple[Any, Any]], every: Sequence[tuple[Any, Any]]) -> str:
+    """The best model of five seeds beside its floor, and what has fewer and is lower still."""
     facts, run = of_text[0]
     mean, floor = run[_SCORE]["mean"], run["floor"]["kn5"]
     sentence = f"{_label(facts)} has the lowest validation perplexity, {number(mean)}"
     if len(of_text) > 1:
-        sentence += f", of the {len(of_text)} rows with five seeds"
-    if floor is None:
-        return f"{sentence}."
-    where = "below" if mean < floor else "above"
-    return f"{sentence}; {number(abs(mean - floor))} {where} the 5-gram's {number(floor)}."
+        sentence += f", of the {len(of_text)} models with five seeds"
+    if floor is not None:
+        where = "below" if mean < floor else "above"
+        sentence += f"; {number(abs(mean - floor))} {where} the 5-gram's {number(floor)}"
+    lower = [(f, r) for f, r in every if r[_SCORE]["mean"] < mean]
+    if lower:
+        shown = [f"{_label(f)} {number(r[_SCORE]['mean'])}" for f, r in _best_of_each(lower)]
+        sentence += f". Of fewer seeds, and lower: {', '.join(shown)}"
+    return f"{sentence}."
 
 
 def _compared(a: tuple[Any, Any], b: tuple[Any, Any]) -> str:

@@ -46,6 +46,7 @@ def test_a_split_is_printed_for_each_seed_and_their_mean(launch, opened):
     assert (finished.status, finished.err) == (0, "")
     assert opened == [("somewhere", "best", "data", True)]
     assert finished.out.startswith("ptb test: 29 targets, 13.8% of them <unk>\n")
+    assert "somewhere, best parameters, of a run that has not ended\n" in finished.out
     rows = {line[:10].strip(): line.split() for line in finished.out.splitlines()}
     per_seed = [float(rows[f"seed {seed}"][2]) for seed in SEEDS]
     assert float(rows["mean"][1]) == pytest.approx(np.mean(per_seed), abs=0.01)

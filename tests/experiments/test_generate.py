@@ -20,9 +20,11 @@ def small():
 
 
 @pytest.fixture
-def opened(small, monkeypatch):
-    """The calls of `trained.load_seed`, each of which gives `small`."""
+def opened(small, monkeypatch, tmp_path):
+    """The calls of `trained.load_seed`, each of which gives `small`, a run that has ended in x."""
     calls = []
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "summary.json").touch()
 
     def load_seed(workdir, which="best", *, seed=None, with_corpus=True):
         calls.append((workdir, which, seed, with_corpus))
@@ -76,6 +78,12 @@ def test_unknown_words_are_told_on_stderr(launch, opened):
     )
     assert finished.status == 0
     assert finished.err == "Read as <unk>, not being among the words: dog, Dog.\n"
+
+
+def test_a_run_that_has_not_ended_is_said_to_be_one(launch, opened, tmp_path):
+    (tmp_path / "x" / "summary.json").unlink()
+    finished = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1")
+    assert (finished.status, finished.err) == (0, "x, of a run that has not ended.\n")
 
 
 @pytest.mark.parametrize("extra", [["--top_k=6"], ["--top_k=0"]])
