@@ -37,9 +37,10 @@ def main() -> None:
         text = None
         what, scores = f"{run.config.corpus} {_SPLIT.value}", scoring.score_split(run, _SPLIT.value)
     report = scoring.report(scores)
+    ended = "" if trained.has_ended(workdir) else ", of a run that has not ended"
     print(
         f"{what}: {report['n_targets']:,} targets, {report['unk_share']:.1%} of them <unk>\n"
-        f"{workdir}, {_WHICH.value} parameters{trained.unfinished(workdir)}\n"
+        f"{workdir}, {_WHICH.value} parameters{ended}\n"
     )
     columns = [report["ppl"], report["ppl_non_unk"]]
     factors = run.config.rate_factors  # lanes, which have no mean

@@ -60,8 +60,8 @@ def main() -> None:
         allow_unk=_ALLOW_UNK.value,
         prep=prep,
     )
-    if note := trained.unfinished(workdir):
-        print(f"{workdir}{note}.", file=sys.stderr)
+    if not trained.has_ended(workdir):
+        print(f"The run in {workdir} has not ended.", file=sys.stderr)
     if unknown:
         print(f"Read as <unk>, not being among the words: {', '.join(unknown)}.", file=sys.stderr)
     steps = itertools.islice(steps, _NUM_TOKENS.value)

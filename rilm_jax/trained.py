@@ -81,9 +81,9 @@ def load_seed(
     return load(workdir, which, seed=seed, data_dir=data_dir, with_corpus=with_corpus)
 
 
-def unfinished(workdir: str | Path) -> str:
-    """What to say of a run that has not ended; "" of one that has."""
-    return "" if (Path(workdir) / "summary.json").exists() else ", of a run that has not ended"
+def has_ended(workdir: str | Path) -> bool:
+    """Whether the run was trained to its end; before, "best" and "last" are so only up to now."""
+    return (Path(workdir) / "summary.json").exists()
 
 
 def load_alike(

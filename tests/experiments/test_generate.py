@@ -82,8 +82,8 @@ def test_unknown_words_are_told_on_stderr(launch, opened):
 
 def test_a_run_that_has_not_ended_is_said_to_be_one(launch, opened, tmp_path):
     (tmp_path / "x" / "summary.json").unlink()
-    finished = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1")
-    assert (finished.status, finished.err) == (0, "x, of a run that has not ended.\n")
+    finished = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1", "--top_k=2")
+    assert (finished.status, finished.err) == (0, "The run in x has not ended.\n")
 
 
 @pytest.mark.parametrize("extra", [["--top_k=6"], ["--top_k=0"]])
