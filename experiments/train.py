@@ -45,10 +45,10 @@ _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the corpus (or RI
 _DOWNLOAD = flags.DEFINE_bool("download", False, "fetch a corpus that is not there")
 _TENSORBOARD = flags.DEFINE_bool("tensorboard", False, "write TensorBoard events, too")
 _LIST = flags.DEFINE_bool("list", False, "print every corpus, model, head and key, and leave")
+flags.declare_key_flag("register")
 
 _QUICKSTART = ("hyprilm", "flatrilm")
 _QUICKSTART_CONFIG = str(Path(__file__).resolve().parent / "configs" / "pydoc.py")
-flags.declare_key_flag("register")
 
 
 def main() -> None:
@@ -69,12 +69,15 @@ def main() -> None:
     for run in runs.values():
         recipes.check_read(changed, config.to_flat(run))
 
-    from rilm_jax import training  # here, so that --help and refusals need not wait for JAX
+    from rilm_jax import (
+        trained,
+        training,
+    )  # here, so that --help and refusals need not wait for JAX
 
     record = {"command": commandline.command()}
     summaries, before = {}, []
     for workdir, run in runs.items():
-        if (workdir / "summary.json").is_file():
+        if trained.has_ended(workdir):
             before.append(workdir.name)
         if len(runs) > 1 and sys.stderr.isatty():
             print(workdir.name, file=sys.stderr)  # whose progress is drawn below it

@@ -86,7 +86,7 @@ curves.frontier(sizes, floor=floor, title=CORPUS)
 # ## One row again
 #
 # One seed, and as many epochs as the settings say, where the corpus is at hand (`DATA_DIR`, or `RILM_DATA_DIR`); otherwise the
-# same model on Python's help text. Ten epochs and five seeds give the row of the table.
+# same model on Python's help text. Ten epochs and the row's own seeds give the row of the table.
 
 # %%
 workdir = Path(tempfile.mkdtemp()) / "row"

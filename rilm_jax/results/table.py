@@ -8,7 +8,7 @@ from typing import Any
 from rilm_jax import markdown as md
 from rilm_jax import recipes
 from rilm_jax.config import ModelConfig
-from rilm_jax.results.record import command, number, options, spread
+from rilm_jax.results.record import by_seed, command, number, options, spread
 
 WHOLE = 5  # seeds behind a claim in words
 
@@ -63,20 +63,11 @@ HEADER = (
 _SHOWN = ("preset=", "data=", "seeds=", "vocab_size=")  # options that have a column of their own
 _NUMBERS = {"V", "parameters", "steps", "tokens/s"}
 
-# Of them, those that fit a README.
-_BRIEF = (
-    "dataset",
-    "V",
-    "model",
-    "head",
-    "preset",
-    "options",
-    "parameters",
-    "seeds",
-    "valid",
-    "test",
-    "5-gram, valid",
-    "paper, valid",
+# What a README has no room for.
+_BRIEF = tuple(
+    column
+    for column in HEADER
+    if "non-`<unk>`" not in column and column not in ("steps", "tokens/s", "command", "commit")
 )
 _NONE = "No run has been collected yet.\n"
 _BRIEF_NOTES = """\
@@ -115,7 +106,7 @@ def row(summary: Mapping[str, Any], name: str) -> list[str]:
     config, floor = summary["config"], summary["floor"]
     corpus, model = config["corpus"], recipes.model_name(config)
     given = command(summary, name)
-    seeds = [v for v in summary["best_valid_ppl"]["per_seed"] if v is not None]
+    seeds = by_seed(summary)
     python, rate = summary["corpus"].get("python"), summary["tokens_per_second"]
     dataset = corpus if corpus in recipes.CORPORA else Path(corpus).name
     cells = {

@@ -130,17 +130,14 @@ def _read_corpus(workdir: Path) -> dict[str, Any] | None:
         return None
     try:
         kept = json.loads(path.read_text("utf-8"))
-        words, info = kept["words"], kept["info"]
-        if isinstance(words, list) and all(map(_is_word, words)) and isinstance(info, dict):
+        words = kept["words"]
+        are_words = isinstance(words, list) and all(isinstance(word, str) for word in words)
+        if are_words and isinstance(kept["info"], dict):
             return kept
         problem = "it holds no words"
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = str(error)
     raise InputError(f"{path} cannot be read ({problem}); restore it.")
-
-
-def _is_word(word: Any) -> bool:
-    return isinstance(word, str)
 
 
 def read_summary(workdir: Path) -> dict[str, Any] | None:
