@@ -24,6 +24,7 @@ Every corpus, model, head and key:
   python experiments/train.py --list
 """
 
+import functools
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ from absl import flags
 from ml_collections import config_flags
 
 from rilm_jax import commandline, config, recipes
+from rilm_jax.results import number
 
 _CONFIG = config_flags.DEFINE_config_file(
     "config", help_string="configuration file and string; absent: both RiLMs on pydoc"
@@ -79,7 +81,7 @@ def main() -> None:
     for workdir, run in runs.items():
         if trained.has_ended(workdir):
             before.append(workdir.name)
-        if len(runs) > 1 and sys.stderr.isatty():
+        elif len(runs) > 1 and sys.stderr.isatty():
             print(workdir.name, file=sys.stderr)  # whose progress is drawn below it
         summaries[workdir.name] = training.run(
             run,
@@ -113,12 +115,28 @@ def _is_above_unigram(summary: Mapping[str, Any]) -> bool:
     return score is not None and floor is not None and score > floor
 
 
-def _listener(workdir: Path) -> Callable[[Mapping[str, Any]], None] | None:
-    if not _TENSORBOARD.value:
-        return None
-    from rilm_jax.training import events
+def _listener(workdir: Path) -> Callable[[Mapping[str, Any]], None]:
+    """Events where they are asked for, and lines for a log where no bar is drawn."""
+    listeners = []
+    if _TENSORBOARD.value:
+        from rilm_jax.training import events
 
-    return events.tensorboard(workdir)
+        listeners.append(events.tensorboard(workdir))
+    if not sys.stderr.isatty():
+        listeners.append(functools.partial(_log, workdir))
+
+    def tell(record: Mapping[str, Any]) -> None:
+        for listener in listeners:
+            listener(record)
+
+    return tell
+
+
+def _log(workdir: Path, record: Mapping[str, Any]) -> None:
+    if record["split"] == "valid":
+        scores = ", ".join(map(number, record["ppl"]))
+        told = f"{workdir}: epoch {record['epoch']}, validation perplexity {scores}"
+        print(told, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,9 @@ class ModelConfig:
     c_min: float = _field(1e-2, "lower bound of a learned c", least=1e-12, most=1e2)
     c_max: float = _field(1e1, "upper bound of a learned c", least=1e-12, most=1e2)
     tau: float | None = _field(
-        None, "temperature of the geodesic head (its start when learned); None = by init", above=0.0
+        None,
+        "temperature (its start when learned); None = geodesic head: by init, tied head: none",
+        above=0.0,
     )
     learn_tau: bool = _field(True, "learn tau")
     bias: bool = _field(False, "a bias for every word in the head (the linear head always has one)")

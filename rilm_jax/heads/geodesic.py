@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from rilm_jax.embedding import Points, Table, with_gap
 from rilm_jax.errors import InputError
-from rilm_jax.heads import projection
+from rilm_jax.heads import projection, temperature
 from rilm_jax.heads.base import Context, Head, Params
 from rilm_jax.heads.blocked import Keys
 from rilm_jax.manifolds import Manifold
@@ -36,9 +36,7 @@ def build(context: Context) -> Head:
     increasing = form.squared if config.squared else form.plain
 
     def init(key: jax.Array) -> Params:
-        params: Params = {}
-        if config.learn_tau:
-            params["log_tau"] = jnp.log(jnp.asarray(initial_tau(context), config.dtype))
+        params = temperature.init(context, initial_tau(context))
         if config.bias:
             params["bias"] = jnp.zeros(config.vocab_size, config.dtype)
         if not context.on_manifold:
@@ -51,10 +49,10 @@ def build(context: Context) -> Head:
         return form.queries(points.coords, points.gap, table.c)
 
     def keys(params: Params, table: Table) -> Keys:
-        tau = jnp.exp(params["log_tau"]) if config.learn_tau else initial_tau(context)
-        scale = form.scale(table.c)
-        scale = -(scale if config.squared else jnp.sqrt(scale)) / tau
         features = form.keys(table.points.coords, table.points.gap, table.c)
+        scale = form.scale(table.c)
+        scale = -(scale if config.squared else jnp.sqrt(scale))
+        scale *= temperature.inverse(params, initial_tau(context), features.dtype)
         return Keys(features, jnp.asarray(scale, features.dtype), params.get("bias"))
 
     def word_queries(params: Params, table: Table, ids: jax.Array) -> jax.Array:

@@ -1,8 +1,9 @@
 """The tied head: the output matrix is the embedding.
 
-    score_v = (P h) . e_v + b_v,   P the identity unless `projection`
+    score_v = (P h) . e_v / tau + b_v,   P the identity unless `projection`, tau 1 unless given
 
-Words and states on a manifold are read through log_0. Source: Inan, Khosravi, Socher, "Tying Word
+Words and states on a manifold are read through log_0. The temperature is ours: it gives products
+the scale that geodesic scores have of their own. Source: Inan, Khosravi, Socher, "Tying Word
 Vectors and Word Classifiers" (1611.01462); Press and Wolf, "Using the Output Embedding to Improve
 Language Models" (1608.05859).
 """
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from rilm_jax.embedding import Points, Table
-from rilm_jax.heads import projection
+from rilm_jax.heads import projection, temperature
 from rilm_jax.heads.base import Context, Head, Params
 from rilm_jax.heads.blocked import Keys
 from rilm_jax.manifolds.product import DOT
@@ -28,15 +29,19 @@ def build(context: Context) -> Head:
 
     def init(key: jax.Array) -> Params:
         bias = {"bias": jnp.zeros(config.vocab_size, config.dtype)} if config.bias else {}
-        return bias | projection.init(key, context)
+        return bias | temperature.init(context, config.tau) | projection.init(key, context)
 
     def queries(params: Params, table: Table, states) -> jax.Array:
         return projection.apply(params, vectors(context, table, states))
 
     def keys(params: Params, table: Table) -> Keys:
-        return word_keys(params, table)._replace(bias=params.get("bias"))
+        return own_words(params, table)._replace(bias=params.get("bias"))
 
-    return Head(DOT, init, queries, keys, word_queries, word_keys, DOT)
+    def own_words(params: Params, table: Table) -> Keys:
+        found = word_keys(params, table)
+        return found._replace(scale=temperature.inverse(params, config.tau, found.scale.dtype))
+
+    return Head(DOT, init, queries, keys, word_queries, own_words, DOT)
 
 
 def vectors(context: Context, table: Table, states) -> jax.Array:

@@ -16,6 +16,7 @@ from rilm_jax import model as models
 from rilm_jax.checkpoint import Checkpoints
 from rilm_jax.config import RunConfig
 from rilm_jax.data import Corpus
+from rilm_jax.metrics import UNK_ID
 from rilm_jax.progress import bar
 from rilm_jax.training import optimizer, summary, workdir
 from rilm_jax.training import state as states
@@ -241,7 +242,9 @@ class _Run:
             progress = self.checkpoints.restore(step, progress)
         workdir.forget_metrics_after(self.work_dir, step or 0)
         began = time.perf_counter() - float(progress.wall)
-        with bar(self.total, "compiling", "step", initial=step or 0, bar_format=_BAR) as shown:
+        # XLA compiles without looking at signals, for up to half a minute.
+        told = "compiling (Ctrl-C waits for it)"
+        with bar(self.total, told, "step", initial=step or 0, bar_format=_BAR) as shown:
             while (step := int(progress.state.step)) < self.total and not self._stale(progress):
                 progress = self._epoch(progress, step // self.steps_per_epoch, shown, began)
         return self._sum_up(progress, began)
@@ -390,7 +393,8 @@ class _Run:
                 )
                 if step >= 0
             ],
-            "corpus": dict(self.corpus.info),
+            "corpus": dict(self.corpus.info)
+            | {"unk_share": float(np.mean(self.corpus.valid[1:] == UNK_ID))},  # of its targets
             "tokens_per_second": self.speed.fastest,
             "wall_seconds": time.perf_counter() - began,
         }

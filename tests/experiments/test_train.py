@@ -59,13 +59,35 @@ def test_without_arguments_both_rilms_train_on_the_embedded_corpus(launch, runs)
     assert max(map(len, finished.out.splitlines())) <= 80
 
 
+RECORD = {"split": "valid", "epoch": 3, "ppl": [30.456, None]}
+
+
 def test_tensorboard_events_are_written_on_request(launch, runs, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX", types.SimpleNamespace(SummaryWriter=None))
-    launch("train", PYDOC)
-    launch("train", PYDOC, "--tensorboard")
-    assert runs[0].listener is None and callable(runs[1].listener)
+    from rilm_jax.training import events
+
+    written = []
+    with monkeypatch.context() as patched:
+        patched.setattr(events, "tensorboard", lambda _: written.append)
+        launch("train", PYDOC)
+        launch("train", PYDOC, "--tensorboard")
+    runs[0].listener(RECORD)
+    assert not written
+    runs[1].listener(RECORD)
+    assert written == [RECORD]
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     assert "pip install -e '.[tensorboard]'" in launch("train", PYDOC, "--tensorboard").err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_log_gets_a_line_an_epoch_where_a_terminal_has_its_bar(
+    launch, runs, monkeypatch, capsys, terminal
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    launch("train", PYDOC, "--workdir=runs/a")
+    runs[0].listener(RECORD | {"split": "train"})
+    runs[0].listener(RECORD)
+    line = "runs/a: epoch 3, validation perplexity 30.46, -\n"
+    assert capsys.readouterr().err == ("" if terminal else line)
 
 
 def test_overrides_reach_both_runs_of_the_main_job(launch, runs):

@@ -37,9 +37,23 @@ def test_scores_are_inner_products_of_tangent_vectors(head, bias, manifold):
     np.testing.assert_allclose(near, words[tokens] @ words.T, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("head", ["linear", "tied"])
-def test_the_blocked_loss_is_the_plain_one(head):
-    model, params, tokens, _ = made(head, "poincare", bias=True)
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_temperature_divides_the_products_and_not_the_bias(learned):
+    model, params, tokens, states = made("tied", "poincare", bias=True, tau=0.25, learn_tau=learned)
+    tau = float(jnp.exp(params["head"]["log_tau"])) if learned else 0.25
+    assert ("log_tau" in params["head"]) == learned
+    words = poincare.logmap0(params["embed"]["table"], 1.0)
+    wanted = poincare.logmap0(states.coords, 1.0) @ words.T / tau + params["head"]["bias"]
+    scores = model.scores(params, states)
+    np.testing.assert_allclose(scores, wanted, rtol=1e-4, atol=1e-5)
+    near = model.word_scores(params, tokens)
+    np.testing.assert_allclose(near, words[tokens] @ words.T / tau, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"head": "linear"}, {"head": "tied"}, {"tau": 0.3}])
+def test_the_blocked_loss_is_the_plain_one(options):
+    options = {"head": "tied", "manifold": "poincare", "bias": True} | options
+    model, params, tokens, _ = made(**options)
 
     def plain(params):
         states, _ = model.hidden(params, tokens, model.initial_carry(params, 3))
