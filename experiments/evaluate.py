@@ -13,7 +13,7 @@ Your own text, read from first word to last with the state carried along:
 
 from absl import flags
 
-from rilm_jax import commandline, results
+from rilm_jax import commandline, results, terminal
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "folder of a run")
 _SPLIT = flags.DEFINE_string("split", "test", "train, valid or test")
@@ -51,11 +51,11 @@ def main() -> None:
     rows = [[name, *map(results.number, scores)] for name, *scores in per_seed]
     if not factors:
         rows.append(["mean", *map(results.spread, columns)])
-    print(commandline.table(["perplexity", "all targets", "non-<unk>"], rows))
+    print(terminal.table(["perplexity", "all targets", "non-<unk>"], rows))
     if text is not None and _WORST.value > 0:
         worst = scoring.worst_lines(scores, text, _WORST.value)
         rows = [[line.text, str(line.number), f"{line.nll:.2f}"] for line in worst]
-        print("\n" + commandline.table(["the worst lines", "line", "mean NLL"], rows))
+        print("\n" + terminal.table(["the worst lines", "line", "mean NLL"], rows))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import sys
 
 from absl import flags
 
-from rilm_jax import commandline, progress
+from rilm_jax import commandline, progress, terminal
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "folder of a run")
 _PROMPT = flags.DEFINE_string("prompt", None, "words to go on from")
@@ -83,7 +83,7 @@ def main() -> None:
         )
         radius = float(analysis.radius(run.model, run.params, prep.table, step.state))
         unk = None if _ALLOW_UNK.value else float(jax.nn.softmax(step.scores)[vocab.unk])
-        print(commandline.candidates_table(len(words), words[-1], radius, found, unk) + "\n")
+        print(terminal.candidates_table(len(words), words[-1], radius, found, unk) + "\n")
     print(generation.text(prompt, words))
 
 

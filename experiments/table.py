@@ -20,7 +20,7 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, results
+from rilm_jax import commandline, results, terminal
 from rilm_jax.errors import InputError
 
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -79,7 +79,7 @@ def _compare(folder: Path, names: str) -> None:
                 said if interval.n >= results.WHOLE else "fewer than five seeds",
             ]
         )
-    print(commandline.table(["perplexity", "A - B", "95 % interval", "seeds", ""], rows))
+    print(terminal.table(["perplexity", "A - B", "95 % interval", "seeds", ""], rows))
 
 
 if __name__ == "__main__":

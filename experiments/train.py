@@ -34,7 +34,7 @@ from typing import Any
 from absl import flags
 from ml_collections import config_flags
 
-from rilm_jax import commandline, config, recipes
+from rilm_jax import commandline, config, recipes, terminal
 from rilm_jax.results import number
 
 _CONFIG = config_flags.DEFINE_config_file(
@@ -97,7 +97,7 @@ def main() -> None:
         f"{run.corpus}, {run.model.vocab_size} words: perplexity at the best validation epoch, "
         f"{seeds}\n"
     )
-    print(commandline.summary_table(summaries))
+    print(terminal.summary_table(summaries))
     print("\n" + "\n".join(str(workdir / "summary.json") for workdir in runs))
     if before:
         print(f"\nFinished before, not run again: {', '.join(before)}.")

@@ -47,7 +47,7 @@ import jax
 from IPython.display import Markdown, display
 
 import rilm_jax
-from rilm_jax import commandline, config, recipes, results, trained, training
+from rilm_jax import config, recipes, results, terminal, trained, training
 from rilm_jax.analysis import curves, side_by_side, top_k_words
 from rilm_jax.generation import generate
 
@@ -69,7 +69,7 @@ for model in ("hyprilm", "flatrilm"):
     summaries[model] = training.run(run, folder / model)
 
 # %%
-print(commandline.summary_table(summaries))
+print(terminal.summary_table(summaries))
 
 # %% [markdown]
 # The floors are a unigram model and a modified Kneser-Ney 5-gram on the same text and vocabulary: a model that does not come

@@ -54,7 +54,7 @@ import jax
 from IPython.display import Markdown, display
 
 import rilm_jax
-from rilm_jax import commandline, config, recipes, results, training
+from rilm_jax import config, recipes, results, terminal, training
 from rilm_jax.analysis import curves
 from rilm_jax.errors import InputError
 
@@ -68,7 +68,7 @@ print(f"on {jax.devices()[0].device_kind}")
 folder = ROOT / "experiments" / "results"
 record = results.read_all(folder)
 finished = {path: run for path, run in record.items() if path.parent.parent == folder}
-display(Markdown(results.markdown(results.rows(finished))))
+display(Markdown(results.markdown(finished)))
 
 # %% [markdown]
 # ## Learning curves, and perplexity against size and compute
@@ -98,7 +98,7 @@ except InputError as error:
     print(error, "\nOn Python's help text instead:")
     row = recipes.recipe("pydoc", ROW) | {"seeds": (42,), "num_epochs": EPOCHS}
     summary = training.run(config.from_flat(row), workdir)
-print(commandline.summary_table({ROW: summary}))
+print(terminal.summary_table({ROW: summary}))
 
 # %%
 from rilm_jax import trained

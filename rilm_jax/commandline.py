@@ -1,4 +1,4 @@
-"""What the launchers share: one-sentence errors, configurations from flags, plain tables.
+"""What the launchers share: one-sentence errors, and configurations from flags.
 
 _CONFIG = config_flags.DEFINE_config_file("config")
 
@@ -26,7 +26,7 @@ from ml_collections import ConfigDict, config_dict
 from rilm_jax import config, recipes
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError, unknown_name
-from rilm_jax.results import command_line, number, spread
+from rilm_jax.results import command_line
 
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -41,7 +41,6 @@ _OF_THE_MACHINE = {
     if hasattr(errno, name)
 }
 
-_WIDTH = 80
 _CONFIG_FLAG = re.compile(r"--?config(?:=(?P<value>.*))?", re.DOTALL)
 _NUMBERS = re.compile(r"[\d.]+(\+[\d.]+)*")
 _REGISTER_FLAG = re.compile(r"--?register(?:=(?P<value>.*))?", re.DOTALL)
@@ -215,91 +214,6 @@ def command(flag: str = "config") -> str:
         text = "+".join(map(str, value)) if isinstance(value, tuple) else value
         arguments.append(f"--{flag}.{field}={text}")
     return command_line(*arguments)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain table of at most 80 columns: the first column to the left, the others to the right.
-
-    Where the columns are too wide, the first is cut, as the others hold numbers.
-    """
-    lines = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    widths[0] = max(4, min(widths[0], _WIDTH - sum(w + 2 for w in widths[1:])))
-
-    def line(cells: Sequence[str]) -> str:
-        first = cells[0] if len(cells[0]) <= widths[0] else cells[0][: widths[0] - 3] + "..."
-        rest = (cell.rjust(w) for cell, w in zip(cells[1:], widths[1:], strict=True))
-        return "  ".join([first.ljust(widths[0]), *rest]).rstrip()
-
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([line(header), rule, *map(line, rows)])
-
-
-def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
-    """Perplexities at the best-validation epoch, mean and standard deviation over the seeds.
-
-    Lanes (`rate_factors`) have a row each. The runs share a corpus and a vocabulary, whose n-gram
-    floors stand above them.
-
-    Args:
-      summaries: what `rilm_jax.training.run` returns, by the name to print.
-    """
-    header = ["model", "parameters", "valid ppl", "non-<unk>", "test ppl", "seconds"]
-    floor = next(iter(summaries.values()))["floor"]
-    rows = [
-        [label, "", number(floor[key]), number(floor[f"{key}_non_unk"]), "", ""]
-        for key, label in (("unigram", "unigram"), ("kn5", "5-gram"))
-    ]
-    shown = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl")
-    for label, summary in summaries.items():
-        lanes = _lanes(summary.get("config", {}))
-        scores = [summary[name] for name in shown]
-        means = ["" if lanes else spread(score) for score in scores]
-        size, seconds = f"{summary['params']['total']:,}", f"{summary['wall_seconds']:.0f}"
-        rows.append([label, size, *means, seconds])
-        for i, lane in enumerate(lanes):
-            rows.append([f"  {lane}", "", *(number(score["per_seed"][i]) for score in scores), ""])
-    return table(header, rows)
-
-
-def _lanes(values: Mapping[str, Any]) -> list[str]:
-    """What to call each lane of a flat configuration; none where its seeds are seeds."""
-    factors = values.get("rate_factors")
-    if not factors:
-        return []
-    return [f"seed {s}, rate x {f:g}" for s, f in zip(values["seeds"], factors, strict=True)]
-
-
-def candidates_table(
-    position: int, drawn: str, radius: float, candidates: Any, unk: float | None = None
-) -> str:
-    """What one word was drawn from: a line on the context, and a line a candidate.
-
-    Args:
-      position: of the word in the text, from 1.
-      drawn: the word.
-      radius: of the context.
-      candidates: `rilm_jax.analysis.Candidates`.
-      unk: the probability of `<unk>`, if it is not drawn.
-    """
-    distances = candidates.distance
-    if distances is None:
-        distances = [None] * len(candidates.words)
-    rows = [
-        [
-            f"{'>' if word == drawn else ' '} {word}",
-            f"{p:.4f}",
-            "-" if d is None else f"{d:.3f}",
-            f"{r:.3f}",
-        ]
-        for word, p, d, r in zip(
-            candidates.words, candidates.probability, distances, candidates.radius, strict=True
-        )
-    ]
-    if unk is not None:
-        rows.append(["  <unk>, not drawn", f"{unk:.4f}", "", ""])
-    title = f"word {position} (context |log_0 h| {radius:.3f})"
-    return table([title, "probability", "distance", "|log_0 e|"], rows)
 
 
 def _config_flag(name: str) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 from rilm_jax import recipes
 from rilm_jax.presets import RILMS
 from rilm_jax.results import record
-from rilm_jax.results.record import number, spread
-from rilm_jax.results.table import WHOLE, paper_value, shown_options
+from rilm_jax.results.record import number
+from rilm_jax.results.table import WHOLE, shown_options
 
 _SCORE = "best_valid_ppl"
 _SPLITS = {"validation": _SCORE, "test": "test_ppl"}
@@ -42,39 +42,14 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     return told
 
 
-def beside_paper(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
-    """Every row of a model that the RiLM paper has, beside the value that the paper reports."""
-    told = []
-    for path, run in runs.items():
-        facts, score = _facts(run, path.stem), run[_SCORE]
-        value = paper_value(run["config"], facts["model"])
-        if value != "-" and score["mean"] is not None:
-            found = f"{_label(facts)}: {spread(score, '±')} ({record.seeds(run)})"
-            of = record.text_name(facts["text"])
-            told.append(f"{of}: {found}; the paper reports {value}.")
-    return told
-
-
 def five_seeds(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     """`sentences` as a list; "" where there are none."""
     line = (
         "What five seeds show (95 % intervals of the paired difference; each model by the best of "
         "its recipes that has five seeds):"
     )
-    return _list(line, sentences(runs))
-
-
-def paper(runs: Mapping[Path, Mapping[str, Any]]) -> str:
-    """`beside_paper` as a list; "" where there are none."""
-    line = (
-        "Validation beside the values of the RiLM paper; (paper) is its stated recipe, under each "
-        "initialisation that it leaves open:"
-    )
-    return _list(line, beside_paper(runs))
-
-
-def _list(line: str, told: Sequence[str]) -> str:
-    return f"{line}\n\n" + "\n".join(f"- {sentence}" for sentence in told) + "\n" if told else ""
+    told = "\n".join(f"- {sentence}" for sentence in sentences(runs))
+    return f"{line}\n\n{told}\n" if told else ""
 
 
 def _facts(run: Mapping[str, Any], name: str) -> dict[str, Any]:

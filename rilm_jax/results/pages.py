@@ -69,9 +69,8 @@ def pages(
         {path: run for path, run in runs.items() if path.parent.parent == parent}
         for parent in (folder, folder / trials.FOLDER)
     )
-    rows, found = table.rows(whole), findings.five_seeds(whole)
-    parts = [table.markdown(rows), found, grids.markdown(whole), findings.paper(whole)]
-    made = "\n".join(filter(None, parts))
+    found = findings.five_seeds(whole)
+    made = "\n".join(filter(None, [table.markdown(whole), found, grids.markdown(whole)]))
     note = "Made by `python experiments/table.py`; not to be edited."
     of_trials = trials.markdown(trials.ordered(tried))
     shown: dict[Path, str | None] = {
@@ -80,7 +79,7 @@ def pages(
         if of_trials
         else None,
     }
-    brief = "\n".join(filter(None, [table.brief(rows), found]))
+    brief = "\n".join(filter(None, [table.brief(whole), found]))
     return shown | ({readme: _with_table(readme, brief)} if readme else {})
 
 

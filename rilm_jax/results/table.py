@@ -8,6 +8,7 @@ from typing import Any
 from rilm_jax import markdown as md
 from rilm_jax import recipes
 from rilm_jax.config import ModelConfig
+from rilm_jax.results import record
 from rilm_jax.results.record import by_seed, command, number, options, spread
 
 WHOLE = 5  # seeds behind a claim in words
@@ -69,13 +70,13 @@ _BRIEF = tuple(
     for column in HEADER
     if "non-`<unk>`" not in column and column not in ("steps", "tokens/s", "command", "commit")
 )
-_NONE = "No run has been collected yet.\n"
 _BRIEF_NOTES = """\
-Perplexity over the whole split, every target once; mean ± standard deviation over the seeds, each
-at its best validation epoch. *5-gram* is modified Kneser-Ney on the same text and vocabulary, the
-floor; *paper* is what the RiLM paper reports. A row marked † has fewer than five seeds, and no
-claim in words rests on it. [RESULTS.md](experiments/results/RESULTS.md) has each row's command,
-commit, vocabulary and speed, and perplexity without `<unk>`."""
+Each model's best run and, where that has fewer than five seeds (†; no claim in words rests on it),
+its best with five. Perplexity over the whole split, every target once; mean ± standard deviation
+over the seeds, each at its best validation epoch. *5-gram* is modified Kneser-Ney on the same text
+and vocabulary; *paper* is what the RiLM paper reports.
+[RESULTS.md](experiments/results/RESULTS.md) has every run with its command, commit and speed, and
+perplexity without `<unk>`."""
 _NOTES = """\
 Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
@@ -142,20 +143,48 @@ def shown_options(summary: Mapping[str, Any], name: str) -> list[str]:
     return [o for o in options(summary, name) if not o.startswith(_SHOWN)]
 
 
-def markdown(cells: Sequence[Sequence[str]]) -> str:
-    """The table of `rows`, with the notes that it needs."""
-    if not cells:
-        return _NONE
-    return f"{md.table(HEADER, cells, right=_NUMBERS)}\n\n{_NOTES}\n"
+def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
+    """The table of all `runs`, by their file, with the notes that it needs."""
+    return _table(HEADER, rows(runs), _NOTES, runs)
 
 
-def brief(cells: Sequence[Sequence[str]]) -> str:
-    """The table of `rows` by those columns that fit a README."""
-    if not cells:
-        return _NONE
+def brief(runs: Mapping[Path, Mapping[str, Any]]) -> str:
+    """Every model's best run, and its best of five seeds, by the columns that fit a README."""
     kept = [HEADER.index(column) for column in _BRIEF]
-    table = md.table(_BRIEF, [[row[i] for i in kept] for row in cells], right=_NUMBERS)
-    return f"{table}\n\n{_BRIEF_NOTES}\n"
+    cells = [[row[i] for i in kept] for row in rows(_best(runs))]
+    return _table(_BRIEF, cells, _BRIEF_NOTES, runs)
+
+
+def _table(
+    header: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    notes: str,
+    runs: Mapping[Path, Mapping[str, Any]],
+) -> str:
+    if not cells:
+        return "No run has been collected yet.\n"
+    told = "\n".join(filter(None, [notes, _unk_shares(runs)]))
+    return f"{md.table(header, cells, right=_NUMBERS)}\n\n{told}\n"
+
+
+def _best(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
+    """Of the runs of one model on one text, the lowest in validation, and so of five seeds."""
+    best: dict[Any, Path] = {}
+    scored = {path: run for path, run in runs.items() if by_seed(run)}
+    for path, run in sorted(scored.items(), key=lambda item: item[1]["best_valid_ppl"]["mean"]):
+        of = record.text(run), record.title(run["config"])
+        best.setdefault(of, path)
+        if len(by_seed(run)) >= WHOLE:
+            best.setdefault((*of, WHOLE), path)
+    return {path: run for path, run in runs.items() if path in best.values()}
+
+
+def _unk_shares(runs: Mapping[Path, Mapping[str, Any]]) -> str:
+    """How much of each text's validation split is `<unk>`, where a run has told."""
+    found = ((record.text(run), run["corpus"].get("unk_share")) for run in runs.values())
+    shares = {text: share for text, share in found if share is not None}
+    told = [f"{share:.1%} of {record.text_name(of)}" for of, share in sorted(shares.items())]
+    return f"Of the validation targets `<unk>` is {'; '.join(told)}." if told else ""
 
 
 def paper_value(config: Mapping[str, Any], model: str) -> str:

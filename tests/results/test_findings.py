@@ -98,24 +98,7 @@ def test_fewer_than_five_seeds_show_nothing():
     few = run("flatrilm", 20.0, 20.0)
     assert told(a=few) == []
     assert findings.five_seeds({Path("wikitext2/a.json"): few}) == ""
-    other = run("flatrilm,composition=gated", 20.0, 20.0)
-    assert findings.paper({Path("wikitext2/a.json"): other}) == ""
     assert len(told(a=few, b=run("hyprilm", *FIVE))) == 1
-
-
-def test_models_of_the_paper_stand_beside_its_values_however_few_the_seeds():
-    runs = {
-        Path("wikitext2/a.json"): run("hyprilm,preset=paper", 112.0),
-        Path("wikitext2/b.json"): run("hyprilm,preset=paper,composition=gated", 90.0),
-        Path("wikitext2/c.json"): run("flatrilm", *FIVE),
-    }
-    assert findings.beside_paper(runs) == [
-        "wikitext2, 2,000 words: hyprilm-geodesic (paper): 112.00 (1 seed); the paper reports "
-        "54.2 ± 0.2.",
-        "wikitext2, 2,000 words: flatrilm-geodesic: 30.20 ± 0.10 (5 seeds); the paper reports "
-        "87.6 ± 0.6.",
-    ]
-    assert "- wikitext2, 2,000 words: hyprilm-geodesic (paper)" in findings.paper(runs)
 
 
 def test_a_run_above_its_floor_is_said_to_be():

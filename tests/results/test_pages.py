@@ -205,12 +205,13 @@ def test_both_pages_hold_the_table_and_the_readme_keeps_the_rest(record):
     record("wikitext2", "hyprilm", summary())
     page = record.folder / "RESULTS.md"
     assert set(results.write(record.folder, record.readme)) == {page, record.readme}
-    table = results.markdown(rows(record))
+    runs = results.read_all(record.folder)
+    table = results.markdown(runs)
     assert table in page.read_text("utf-8")
-    told = findings.five_seeds(results.read_all(record.folder))
+    told = findings.five_seeds(runs)
     assert "hyprilm-geodesic has the lowest validation perplexity, 30.20; 6.10 below" in told
     assert told in page.read_text("utf-8")
-    brief = results.brief(rows(record))
+    brief = results.brief(runs)
     assert record.readme.read_text("utf-8") == README.replace(
         f"{results.BEGIN}\n", f"{results.BEGIN}\n{brief}\n{told}"
     )
@@ -219,6 +220,40 @@ def test_both_pages_hold_the_table_and_the_readme_keeps_the_rest(record):
         lines = [line for line in made.splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1
     assert results.write(record.folder, record.readme) == []
+
+
+def test_the_brief_table_has_each_models_best_run_and_its_best_of_five_seeds(record):
+    for string, n, best in (
+        ("hyprilm", 5, 30.0),
+        ("hyprilm,k=1", 5, 31.0),
+        ("flatrilm", 2, 29.0),
+        ("flatrilm,k=1", 1, 29.5),
+        ("flatrilm,k=8", 5, 33.0),
+        ("flatrilm,composition=gated", 5, 27.0),
+        ("lstm", 2, 25.0),
+    ):
+        content = summary(string=string, n=n, best=best) | {"seeds": list(range(n))}
+        record("wikitext2", string, content)
+    nothing = {"per_seed": [None], "mean": None, "std": None}
+    record("wikitext2", "ssm", summary(string="ssm", n=1, best_valid_ppl=nothing) | {"seeds": [1]})
+    shown = results.brief(results.read_all(record.folder)).splitlines()[2:]
+    shown = [[cell.strip() for cell in line.split("|")] for line in shown if line.startswith("|")]
+    assert [(line[3], line[6]) for line in shown] == [
+        ("lstm", ""),
+        ("flatrilm", "composition=gated"),
+        ("flatrilm", ""),
+        ("hyprilm", ""),
+        ("flatrilm", "k=8"),
+    ]
+
+
+def test_the_notes_tell_the_share_of_unk_where_a_run_has_told(record):
+    record("wikitext2", "hyprilm", summary())
+    assert "validation targets" not in results.markdown(results.read_all(record.folder))
+    record("wikitext2", "hyprilm,k=1", summary() | {"corpus": {"unk_share": 0.25}})
+    for made in (results.markdown, results.brief):
+        told = made(results.read_all(record.folder))
+        assert "Of the validation targets `<unk>` is 25.0% of wikitext2, 2,000 words." in told
 
 
 @pytest.mark.parametrize("edit", ["summary", "table", "readme", "gone"])

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from rilm_jax import config, recipes, results
 
 
@@ -48,3 +50,16 @@ def test_labels_leave_out_what_all_share():
         "hyprilm,k=1,c=0.1",
         "hyprilm,c=0.1,k=1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("score", "text"),
+    [
+        ({"per_seed": [1.0, 3.0], "mean": 2.0, "std": 1.41421}, "2.00 +- 1.41"),
+        ({"per_seed": [2.0], "mean": 2.0, "std": 0.0}, "2.00"),
+        ({"per_seed": [2.0], "mean": 2.0, "std": None}, "2.00"),
+        ({"per_seed": [None], "mean": None, "std": None}, "-"),
+    ],
+)
+def test_a_score_is_printed_with_its_spread_where_it_has_one(score, text):
+    assert results.spread(score) == text
