@@ -82,9 +82,10 @@ def _of_models(out: Path) -> list[Path]:
         if len(ids) < 2:
             raise InputError("--prompt holds fewer than two words; give a longer one.")
     models = {name: (run.model, run.params) for name, run in runs.items()}
+    title = f"{corpus}, {len(vocab)} words"
     drawings = {
-        "trajectories": lambda: geometry.draw_trajectories(models, vocab, ids),
-        "radii": lambda: geometry.draw_radii(models, valid),
+        "trajectories": lambda: geometry.draw_trajectories(models, vocab, ids, title=title),
+        "radii": lambda: geometry.draw_radii(models, valid, title=title),
     }
     written = [
         figures.save(draw(), out / f"{name}-{corpus}.{_FORMAT.value}")

@@ -78,7 +78,8 @@ def frontier(
         for i, (label, of_label) in enumerate(points.items()):
             of_label = sorted(of_label, key=lambda point: point[key])
             xs, ys = zip(*((point[key], point["ppl"]) for point in of_label), strict=True)
-            axis.plot(xs, ys, linewidth=0.8, label=label, **figures.style(i))
+            hollow = {"markerfacecolor": "none", "markeredgewidth": 1.3}  # shows what lies below
+            axis.plot(xs, ys, linewidth=0.8, label=label, **figures.style(i) | hollow)
         if floor is not None:
             axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
         values = [point[key] for of_label in points.values() for point in of_label]

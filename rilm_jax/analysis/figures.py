@@ -17,19 +17,13 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, BLACK = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"),
 )
 CYCLE = (BLUE, ORANGE, GREEN, PINK, RED, SKY, BLACK)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # of another number than colours
 GREY = "0.45"
 
 
 def style(i: int) -> dict[str, Any]:
-    """Colour and marker of the i-th of several curves; hollow where the colours begin again."""
-    colour = CYCLE[i % len(CYCLE)]
-    hollow = i // len(CYCLE) % 2
-    return {
-        "color": colour,
-        "marker": MARKERS[i % len(MARKERS)],
-        "markerfacecolor": "none" if hollow else colour,
-    }
+    """Colour and marker of the i-th of several curves; no two of the first 56 are alike."""
+    return {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)]}
 
 
 def new(width: float = 5.0, height: float = 3.4) -> "Figure":
@@ -39,12 +33,12 @@ def new(width: float = 5.0, height: float = 3.4) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def axes(figure: Any, columns: int = 1, **options: Any) -> list[Any]:
-    """A row of axes, without the frame's upper and right side."""
-    made = figure.subplots(1, columns, squeeze=False, **options)[0]
+def axes(figure: Any, columns: int = 1, rows: int = 1, **options: Any) -> list[Any]:
+    """Axes row by row, without the frame's upper and right side."""
+    made = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
     for axis in made:
         axis.spines[["top", "right"]].set_visible(False)
-    return list(made)
+    return made
 
 
 def legend_below(figure: Any, axis: Any, columns: int = 1) -> None:

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rilm_jax.analysis import figures, planes
 from rilm_jax.analysis.trajectory import place, trajectory
 from rilm_jax.data import Vocabulary
+from rilm_jax.embedding import Points
 from rilm_jax.errors import InputError
+from rilm_jax.manifolds import poincare
 from rilm_jax.metrics import UNK_ID
 from rilm_jax.model import LanguageModel, Params
 
@@ -36,9 +39,13 @@ def first_prefix(ids: np.ndarray, vocab: Vocabulary, length: int) -> np.ndarray:
 
 
 def draw_trajectories(
-    models: Mapping[str, tuple[LanguageModel, Params]], vocab: Vocabulary, ids: np.ndarray
+    models: Mapping[str, tuple[LanguageModel, Params]],
+    vocab: Vocabulary,
+    ids: np.ndarray,
+    *,
+    title: str = "",
 ) -> Any:
-    """The context after each word of `ids`, a panel a model.
+    """The context after each word of `ids`, a panel a model; where it starts on the manifold, too.
 
     States of R^d are drawn in their principal plane, those of the ball in the geodesic disk that
     the plane of most variance of log_0 cuts out of it, joined by geodesics.
@@ -47,33 +54,48 @@ def draw_trajectories(
       models: by label, with the parameters of one seed.
       vocab: their words.
       ids: [N], N >= 2.
+      title: of the picture.
 
     Raises:
       InputError: ids that `trajectory` refuses, or fewer than two.
     """
-    figure = figures.new(4.6 * len(models), 4.6)
+    figure = figures.new(4.6 * len(models), 4.8)
+    figure.suptitle(title)
+    named = []
     for axis, (label, (model, params)) in zip(
         figures.axes(figure, len(models)), models.items(), strict=True
     ):
         states = trajectory(model, params, ids).states
-        table = model.prepare(params).table
-        points = place(model, params, table, states)
-        disk = points is not None and model.config.manifold == "poincare"
+        names = list(vocab.decode(ids))
+        root = model.initial_carry(params, 1)
+        if isinstance(root, Points):
+            states = jax.tree.map(lambda *x: jnp.concatenate(x), root, states)
+            names = ["(start)", *names]
+        places, plane, disk = _drawn(model, params, states)
         if disk:
-            from rilm_jax.manifolds import poincare
-
-            assert points is not None
-            coords = np.asarray(points.coords, np.float64)
-            tangents = np.asarray(poincare.logmap0(points.coords, table.c))
-            plane = planes.principal_plane(tangents, centred=False)
-            places = planes.in_disk(coords, plane, float(table.c))
             planes.draw_boundary(axis)
-        else:
-            coords = np.asarray(states if points is None else points.coords, np.float64)
-            places = planes.in_plane(coords, planes.principal_plane(coords))
-        planes.draw_path(axis, places, list(vocab.decode(ids)), disk=disk)
-        axis.set_title(f"{label}, words from light to dark")
+        planes.draw_path(axis, places, plane, disk=disk)
+        axis.set_title(f"{label}, words from light to dark", fontsize="medium")
+        named.append((axis, places, names))
+    figure.draw_without_rendering()  # which settles the layout
+    for axis, places, names in named:
+        planes.name_places(axis, places, names)
     return figure
+
+
+def _drawn(
+    model: LanguageModel, params: Params, states: Any
+) -> tuple[np.ndarray, planes.Plane, bool]:
+    """States in two dimensions, the plane that was chosen, and whether it is the ball's disk."""
+    table = model.prepare(params).table
+    points = place(model, params, table, states)
+    if points is None or model.config.manifold != "poincare":
+        coords = np.asarray(states if points is None else points.coords, np.float64)
+        plane = planes.principal_plane(coords)
+        return planes.in_plane(coords, plane), plane, False
+    tangents = np.asarray(poincare.logmap0(points.coords, table.c))
+    plane = planes.principal_plane(tangents, centred=False)
+    return planes.in_disk(points.coords, plane, float(table.c)), plane, True
 
 
 def radii_by_frequency(model: LanguageModel, params: Params) -> list[np.ndarray]:
@@ -87,33 +109,40 @@ def radii_by_frequency(model: LanguageModel, params: Params) -> list[np.ndarray]
 
 
 def draw_radii(
-    models: Mapping[str, tuple[LanguageModel, Params]], ids: np.ndarray, *, most: int = 4096
+    models: Mapping[str, tuple[LanguageModel, Params]],
+    ids: np.ndarray,
+    *,
+    title: str = "",
+    most: int = 4096,
 ) -> Any:
     """How far words lie from 0, by frequency, and how far the contexts along `ids` do.
+
+    A row a model, as a length on the ball is no length of R^d.
 
     Args:
       models: by label, with the parameters of one seed.
       ids: [N], a text.
+      title: of the picture.
       most: words of it that are read.
     """
-    figure = figures.new(9.0, 3.4)
-    left, right = figures.axes(figure, 2)
+    figure = figures.new(8.0, 2.6 * len(models) + 0.4)
+    figure.suptitle(title)
+    panels = iter(figures.axes(figure, 2, rows=len(models)))
     for i, (label, (model, params)) in enumerate(models.items()):
+        left, right = next(panels), next(panels)
         style = figures.style(i)
-        colour = style["color"]
         bins = radii_by_frequency(model, params)
         middle = [np.median(b) for b in bins]
         low, high = ([np.quantile(b, q) for b in bins] for q in (0.25, 0.75))
         at = np.arange(1, len(bins) + 1)
-        left.plot(at, middle, ms=4, label=label, **style)
-        left.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0)
+        left.plot(at, middle, ms=4, **style)
+        left.fill_between(at, low, high, color=style["color"], alpha=0.25, linewidth=0)
         of_states = np.asarray(trajectory(model, params, ids[:most]).radii, np.float64)
-        right.hist(of_states, 40, histtype="step", color=colour, density=True, label=label)
-    left.set(
-        xlabel="tenth of the words by frequency (1: the most frequent)",
-        ylabel="|log_0 e| of words: median, middle half",
-    )
-    right.set(xlabel="|log_0 h| of contexts", ylabel="density")
-    left.legend(frameon=False, fontsize="small")
-    right.legend(frameon=False, fontsize="small")
+        right.hist(of_states, 40, histtype="step", color=style["color"], density=True)
+        left.set(
+            title=f"{label}: words",
+            xlabel="tenth by frequency (1: the most frequent)",
+            ylabel="|log_0 e|: median, middle half",
+        )
+        right.set(title=f"{label}: contexts", xlabel="|log_0 h|", ylabel="density")
     return figure

@@ -1,5 +1,6 @@
 """Points of many dimensions in a plane: the principal one of R^d, and a disk for the ball."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +9,21 @@ from numpy.typing import ArrayLike
 from rilm_jax.analysis import figures
 from rilm_jax.errors import InputError
 
+_TURNS = (0, 40, -40, 80, -80, 120, -120, 180)  # degrees off the way away from the path
+
 
 class Plane(NamedTuple):
-    """Two orthonormal directions `axes` [d, 2], and the `origin` [d] that they start from."""
+    """A plane of R^d, and how much of the points that it was made for lies in it.
+
+    Attributes:
+      origin: [d], where the axes start.
+      axes: [d, 2], two orthonormal directions.
+      shares: [2], the share of the points' squared distance from the origin along each.
+    """
 
     origin: np.ndarray
     axes: np.ndarray
+    shares: np.ndarray
 
 
 def principal_plane(points: ArrayLike, *, centred: bool = True) -> Plane:
@@ -26,9 +36,10 @@ def principal_plane(points: ArrayLike, *, centred: bool = True) -> Plane:
     if points.ndim != 2 or min(points.shape) < 2:
         raise InputError(f"a plane needs two points of two dimensions, not shape {points.shape}.")
     origin = points.mean(axis=0) if centred else np.zeros(points.shape[1])
-    _, _, directions = np.linalg.svd(points - origin, full_matrices=False)
+    _, lengths, directions = np.linalg.svd(points - origin, full_matrices=False)
     axes = directions[:2].T
-    return Plane(origin, axes * np.where(axes.sum(axis=0) < 0, -1, 1))  # one sign for all machines
+    axes = axes * np.where(axes.sum(axis=0) < 0, -1, 1)  # one sign for all machines
+    return Plane(origin, axes, lengths[:2] ** 2 / np.sum(lengths**2))
 
 
 def in_plane(points: ArrayLike, plane: Plane) -> np.ndarray:
@@ -60,31 +71,54 @@ def arc(x: ArrayLike, y: ArrayLike, n: int = 24) -> np.ndarray:
     return np.asarray(poincare.geodesic(t, start, end, 1.0))
 
 
-def draw_path(axis: Any, points: np.ndarray, words: list[str], *, disk: bool) -> None:
-    """Places in order, from light to dark, joined by geodesics and named by what was read."""
+def draw_path(axis: Any, points: np.ndarray, plane: Plane, *, disk: bool) -> None:
+    """Places in order, from light to dark, joined by geodesics."""
     shades = np.linspace(0.25, 1, len(points))
     colours = [(0, 0.447, 0.698, shade) for shade in shades]
     for i in range(len(points) - 1):
         leg = arc(points[i], points[i + 1]) if disk else points[i : i + 2]
         axis.plot(*leg.T, color=colours[i + 1], linewidth=1.2)
     axis.scatter(*points.T, s=14, color=colours, zorder=3)
-    for i, word in enumerate(words):
-        around = points[max(0, i - 1) : i + 2]  # a word stands away from the legs that meet here
-        away = points[i] - around.mean(axis=0)
-        away /= np.linalg.norm(away) or 1
-        axis.annotate(
-            word,
-            points[i],
-            xytext=4 * away,
-            textcoords="offset points",
-            fontsize=6,
-            color=figures.BLACK,
-            ha="left" if away[0] >= 0 else "right",
-            va="bottom" if away[1] >= 0 else "top",
-        )
     axis.margins(0.12)  # room for the words
     axis.set_aspect("equal")
-    axis.set(xlabel="first principal direction", ylabel="second principal direction")
+    first, second = (f"principal direction ({share:.0%} of variance)" for share in plane.shares)
+    axis.set(xlabel=f"first {first}", ylabel=f"second {second}")
+
+
+def name_places(axis: Any, places: np.ndarray, names: Sequence[str]) -> None:
+    """Each name beside its place, away from the path and where it hides no place or earlier name.
+
+    To be called when the figure's layout is settled, as room is measured on the page.
+    """
+    from matplotlib.transforms import Bbox
+
+    dot = np.array([[-1.0, -1.0], [1.0, 1.0]]) * axis.figure.dpi / 30
+    taken = [Bbox(place + dot) for place in axis.transData.transform(places)]
+    for i, name in enumerate(names):
+        away = places[i] - places[max(0, i - 1) : i + 2].mean(axis=0)
+        angles = np.arctan2(away[1], away[0]) + np.deg2rad(_TURNS)
+        label = _beside(axis, name, places[i], angles[0])
+        for angle in angles[1:]:
+            if not any(label.get_window_extent().overlaps(other) for other in taken):
+                break
+            label.remove()
+            label = _beside(axis, name, places[i], angle)
+        taken.append(label.get_window_extent())
+
+
+def _beside(axis: Any, name: str, place: np.ndarray, angle: float) -> Any:
+    """A name at a short way from its place in a direction."""
+    x, y = np.cos(angle), np.sin(angle)
+    return axis.annotate(
+        name,
+        place,
+        xytext=(5 * x, 5 * y),
+        textcoords="offset points",
+        fontsize=6,
+        color=figures.BLACK,
+        ha="center" if abs(x) < 0.4 else "left" if x > 0 else "right",
+        va="center" if abs(y) < 0.4 else "bottom" if y > 0 else "top",
+    )
 
 
 def draw_boundary(axis: Any) -> None:

@@ -35,12 +35,20 @@ def test_the_first_prefix_is_the_first_of_known_words_in_one_line():
 
 def test_a_trajectory_names_its_words_and_stays_in_the_disk(models):
     ids = np.array([3, 4, 5, 6])
-    ball, flat = geometry.draw_trajectories(models, VOCAB, ids).axes
+    ball, flat = geometry.draw_trajectories(models, VOCAB, ids, title="a text").axes
     for axis in (ball, flat):
-        assert [t.get_text() for t in axis.texts] == VOCAB.decode(ids)
+        assert [t.get_text() for t in axis.texts] == ["(start)", *VOCAB.decode(ids)]
+        assert "% of variance" in axis.get_xlabel()
     places = np.concatenate([line.get_xydata() for line in ball.lines])
     assert np.linalg.norm(places, axis=1).max() < 1
     assert len(ball.lines[0].get_xydata()) > 2 == len(flat.lines[0].get_xydata())
+
+
+def test_states_that_are_no_points_have_no_start(models):
+    lstm = build(ModelConfig(backbone="lstm", head="tied", vocab_size=V, dim=5))
+    params = lstm.init(jax.random.key(0))
+    (axis,) = geometry.draw_trajectories({"lstm": (lstm, params)}, VOCAB, np.array([3, 4])).axes
+    assert [t.get_text() for t in axis.texts] == VOCAB.decode([3, 4])
 
 
 def test_radii_are_those_of_all_words_but_unk(models):
@@ -48,8 +56,9 @@ def test_radii_are_those_of_all_words_but_unk(models):
     table = model.prepare(params).table
     found = np.concatenate(geometry.radii_by_frequency(model, params))
     np.testing.assert_allclose(found, jnp.linalg.norm(table.tangents, axis=1)[1:], rtol=1e-6)
-    left, right = geometry.draw_radii(models, np.arange(2, 20)).axes
-    assert len(left.lines) == 2 and len(right.patches) == 2
+    panels = geometry.draw_radii(models, np.arange(2, 20)).axes
+    assert [len(panel.lines) for panel in panels] == [1, 0, 1, 0]
+    assert [len(panel.patches) for panel in panels] == [0, 1, 0, 1]
 
 
 def test_curves_show_the_mean_the_band_and_the_floor():

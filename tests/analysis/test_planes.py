@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rilm_jax.analysis import planes
+from rilm_jax.analysis import figures, planes
 from rilm_jax.errors import InputError
 from rilm_jax.manifolds import poincare
 
@@ -13,7 +13,10 @@ def test_the_principal_plane_of_points_in_a_plane_keeps_their_distances():
     basis, _ = np.linalg.qr(draw.normal(size=(7, 2)))
     flat = draw.normal(size=(20, 2)) * [3, 1]
     points = flat @ basis.T + 5
-    found = planes.in_plane(points, planes.principal_plane(points))
+    plane = planes.principal_plane(points)
+    spread = np.linalg.svd(flat - flat.mean(axis=0), compute_uv=False) ** 2
+    np.testing.assert_allclose(plane.shares, spread / spread.sum())
+    found = planes.in_plane(points, plane)
     np.testing.assert_allclose(
         np.linalg.norm(found[:, None] - found, axis=-1),
         np.linalg.norm(flat[:, None] - flat, axis=-1),
@@ -22,7 +25,7 @@ def test_the_principal_plane_of_points_in_a_plane_keeps_their_distances():
 
 
 def disk_plane():
-    return planes.Plane(np.zeros(3), np.eye(3)[:, :2])
+    return planes.Plane(np.zeros(3), np.eye(3)[:, :2], np.ones(2) / 2)
 
 
 def test_points_of_the_disk_stay_where_they_are():
@@ -60,3 +63,17 @@ def test_an_arc_is_a_geodesic():
 def test_a_plane_of_one_point_is_refused():
     with pytest.raises(InputError, match="needs two points of two dimensions"):
         planes.principal_plane(np.zeros((1, 4)))
+
+
+def test_names_hide_neither_places_nor_each_other():
+    figure = figures.new()
+    (axis,) = figures.axes(figure)
+    places = np.array([[0, 0], [1, 0], [0.01, 0.01], [1, 0.02], [0.02, 0]])
+    axis.plot(*places.T)
+    figure.draw_without_rendering()
+    planes.name_places(axis, places, ["one word", "another", "third", "fourth", "fifth"])
+    boxes = [text.get_window_extent() for text in axis.texts]
+    dots = axis.transData.transform(places)
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert not any(box.contains(*dot) for dot in dots)
