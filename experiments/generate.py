@@ -12,6 +12,8 @@ Other words; another of the run's seeds; always the likeliest word:
 What the model chose from at every step, how far those words are from the
 context, and |log_0| of either, on the ball half the distance from its centre:
   python experiments/generate.py --workdir=DIR --prompt=The --explain --top_k=5
+
+A line ends where the model drew <eos>, the end of a line of its text.
 """
 
 import itertools
