@@ -45,8 +45,8 @@ def sentences(runs: Mapping[Path, Mapping[str, Any]]) -> list[str]:
 def five_seeds(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     """`sentences` as a list; "" where there are none."""
     line = (
-        "What five seeds show (95 % intervals of the paired difference; each model by the best of "
-        "its recipes that has five seeds):"
+        "What five seeds show (95 % paired intervals; each model by its best recipe that has five "
+        "seeds, which its options tell where it is not the tuned one):"
     )
     told = "\n".join(f"- {sentence}" for sentence in sentences(runs))
     return f"{line}\n\n{told}\n" if told else ""
@@ -105,7 +105,7 @@ def _best(of_text: Sequence[tuple[Any, Any]], every: Sequence[tuple[Any, Any]]) 
     lower = [(f, r) for f, r in every if r[_SCORE]["mean"] < mean]
     if lower:
         shown = [f"{_label(f)} {number(r[_SCORE]['mean'])}" for f, r in _best_of_each(lower)]
-        sentence += f". Of fewer seeds, and lower: {', '.join(shown)}"
+        sentence += f". Lower, with fewer seeds: {', '.join(shown)}"
     return f"{sentence}."
 
 
@@ -120,7 +120,7 @@ def _compared(a: tuple[Any, Any], b: tuple[Any, Any]) -> str:
     if signs in ({-1}, {1}):
         said = f"{one} is {'lower' if signs == {-1} else 'higher'} than {other}"
     elif len(shown) == 1:
-        said = f"{one} and {other} differ on {shown[0]} alone, which is no finding"
+        said = f"{one} and {other} differ on {shown[0]} alone (inconclusive)"
     else:
         said = f"no difference is shown between {one} and {other}"
     told = [f"{n} {i.mean:+.2f} ({i.low:+.2f} to {i.high:+.2f})" for n, i in intervals.items()]

@@ -158,7 +158,7 @@ def best_by_title(
 
 
 def best_curves(
-    models: Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]], most: int = 7
+    models: Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]], most: int = 10
 ) -> dict[str, list[dict[str, Any]]]:
     """The curve of the best run of each of `best_by_title`'s models, of those that have one.
 

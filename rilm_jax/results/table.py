@@ -71,20 +71,21 @@ _BRIEF = tuple(
     if "non-`<unk>`" not in column and column not in ("steps", "tokens/s", "command", "commit")
 )
 _BRIEF_NOTES = """\
-Each model's best run and, where that has fewer than five seeds (†; no claim in words rests on it),
-its best with five. Perplexity over the whole split, every target once; mean ± standard deviation
-over the seeds, each at its best validation epoch. *5-gram* is modified Kneser-Ney on the same text
-and vocabulary; *paper* is what the RiLM paper reports.
-[RESULTS.md](experiments/results/RESULTS.md) has every run with its command, commit and speed, and
-perplexity without `<unk>`."""
+Each model's best run and, where that has fewer than five seeds (†, preliminary), its best with
+five. *gated* is a form of RiLM with a second matrix ([models](docs/model.md)). Perplexity over the
+whole split, every target once; mean ± standard deviation over the seeds, each at its best
+validation epoch. *5-gram* is modified Kneser-Ney on the same text and vocabulary; *paper* is what
+the RiLM paper reports. [RESULTS.md](experiments/results/RESULTS.md) has every run with its command,
+commit and speed, and perplexity without `<unk>`."""
 _NOTES = """\
 Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
 only the targets that are words of the vocabulary. *5-gram* is modified Kneser-Ney on the same split
 and vocabulary, the floor. *paper* is what the RiLM paper reports for that model on validation; how
 it counted is not known. *tokens/s* is training, all seeds together, in the fastest epoch, on the
-device and cores named; of a CPU that names no cores it is the mean of a run that shared two.
-A row marked † has fewer than five finished seeds, and no claim in words rests on it."""
+device and cores named, and not to be compared across rows that name others; where no cores are
+named, it is the mean of a run that shared two. A row marked † has fewer than five finished seeds
+and is preliminary."""
 
 
 def rows(runs: Mapping[Path, Mapping[str, Any]]) -> list[list[str]]:

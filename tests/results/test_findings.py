@@ -56,7 +56,7 @@ def test_what_validation_shows_and_test_does_not_is_no_finding():
     sentence = told(a=ball, b=flat)[1]
     assert sentence == (
         "wikitext2, 2,000 words: hyprilm-geodesic and flatrilm-geodesic differ on validation "
-        "alone, which is no finding: validation -1.00 (-1.00 to -1.00), test +0.00 (+0.00 to "
+        "alone (inconclusive): validation -1.00 (-1.00 to -1.00), test +0.00 (+0.00 to "
         "+0.00)."
     )
 
@@ -90,7 +90,7 @@ def test_each_model_stands_with_its_best_recipe_of_five_seeds():
         e=run("flatrilm", 25.0),
     )
     assert len(found) == 2
-    assert found[0].endswith("Of fewer seeds, and lower: lstm-tied 20.50, flatrilm-geodesic 25.00.")
+    assert found[0].endswith("Lower, with fewer seeds: lstm-tied 20.50, flatrilm-geodesic 25.00.")
     assert "hyprilm-geodesic is lower than flatrilm-geodesic (batch_size=32" in found[1]
 
 
