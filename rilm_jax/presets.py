@@ -90,8 +90,8 @@ _PARTICULAR: tuple[Rule, ...] = (
         {"tau": 1.0},
     ),
     ({"model": "hyprilm", "c": 0.1, "head": "geodesic"}, {"tau": 1.2}),
-    # Half the words of WikiText-2: dropout, as all overfits. More was worse on HypRiLM, whose trials
-    # stand in experiments/results/tune/ptb; less was not tried, and the others follow untried.
+    # Half the words of WikiText-2: dropout, as all overfits. On HypRiLM more was worse (its trials
+    # stand in experiments/results/tune/ptb); less was not tried, and the others follow untried.
     ({"corpus": "ptb"}, {"batch_size": 64, "output_dropout": 0.1}),
     ({"model": RILMS, "corpus": "ptb"}, {"k": 0}),
     # About 1100 windows of training text: fewer a step make steps enough for the rates found, and
