@@ -243,6 +243,8 @@ def test_the_paper_presets_second_row_changes_the_initialisation_alone():
         ("wikitext2", "flatrilm,composition=gated,dim=32", 5e-3, 0.3),
         ("wikitext2", "hyprilm,composition=gated,dim=16", 6e-3, 0.1),
         ("wikitext2", "hyprilm-tied", 3e-3, 0.0125),
+        ("wikitext2", "flatrilm-tied", 4e-3, None),
+        ("wikitext2", "lstm-geodesic", 8e-3, 0.3),
         ("wikitext2", "lstm", 8e-3, None),
         ("wikitext2", "hyprilm,learning_rate=1e-2,tau=0.5", 1e-2, 0.5),
     ],
