@@ -23,7 +23,7 @@ LAYERS = (
     {"model"},
     {"sizes", "metrics", "ngram", "data"},
     {"training", "checkpoint", "analysis", "trained", "scoring", "generation"},
-    {"presets", "recipes", "results", "commandline"},
+    {"presets", "recipes", "results", "commandline", "terminal"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FACADE = len(LAYERS)  # rilm_jax/__init__.py re-exports, so it stands above all that it re-exports

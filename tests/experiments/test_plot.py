@@ -4,15 +4,16 @@ import pytest
 
 from rilm_jax import config, recipes, results, training
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 README = f"{results.BEGIN}\n{results.END}\n"
 TINY = "dim=4,vocab_size=2000,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1+2"
 
 
-@pytest.fixture
-def workdirs(tmp_path):
-    made = []
+@pytest.fixture(scope="module")
+def workdirs(tmp_path_factory):
+    folder, made = tmp_path_factory.mktemp("runs"), []
     for model in ("hyprilm", "flatrilm"):
-        made.append(tmp_path / "runs" / model)
+        made.append(folder / model)
         training.run(config.from_flat(recipes.recipe("pydoc", f"{model},{TINY}")), made[-1])
     return made
 

@@ -7,6 +7,7 @@ import pytest
 from rilm_jax import backbones, recipes
 from rilm_jax.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 FILE = """
 import jax.numpy as jnp
 from flax import linen as nn

@@ -14,6 +14,7 @@ from rilm_jax import config, recipes, results, sizes
 from rilm_jax.errors import InputError
 from rilm_jax.training import summary, workdir
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 README = f"{results.BEGIN}\n{results.END}\n"
 TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1+2"
 LANES = f"lstm-tied,{TINY[:-4]}=1+1,rate_factors=0.5+2,test=False"

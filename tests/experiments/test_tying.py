@@ -6,15 +6,17 @@ import pytest
 
 from rilm_jax import config, recipes, training
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 TINY = "dim=4,vocab_size=200,num_steps=3,batch_size=4,window=8,eval_batch_size=512,seeds=1"
 
 
-@pytest.fixture
-def two_runs(tmp_path):
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
     for model in ("lstm-linear", "lstm-tied,augment=0.5"):
         run = config.from_flat(recipes.recipe("pydoc", f"{model},{TINY}"))
-        training.run(run, tmp_path / model[:9])
-    return [f"--workdir={tmp_path / name}" for name in ("lstm-line", "lstm-tied")]
+        training.run(run, folder / model[:9])
+    return [f"--workdir={folder / name}" for name in ("lstm-line", "lstm-tied")]
 
 
 def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
