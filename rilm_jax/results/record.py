@@ -11,6 +11,7 @@ from rilm_jax import config as configuration
 from rilm_jax import recipes, summaries
 from rilm_jax.errors import InputError
 
+_SIZE = ("dim", "hidden_dim", "num_layers")
 _TELLING = ("composition", "recurrence", "augment", "target_grad", "part")
 
 
@@ -132,7 +133,7 @@ def labels(names: Sequence[str]) -> list[str]:
 def best_by_title(
     runs: Mapping[Path, Mapping[str, Any]], corpus: str, vocab_size: int = 2000
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
-    """The best run of every title at every number of parameters; best titles first.
+    """The best run of every title at every size; best titles first.
 
     Args:
       runs: by file; those without a finished seed are left out.
@@ -150,10 +151,10 @@ def best_by_title(
         if (run["config"]["corpus"], run["config"]["vocab_size"]) == wanted
         and score((path, run)) is not None
     ]
-    by_title: dict[str, dict[int, tuple[Path, Mapping[str, Any]]]] = {}
+    by_title: dict[str, dict[Any, tuple[Path, Mapping[str, Any]]]] = {}
     for path, run in sorted(scored, key=score):
-        of_size = by_title.setdefault(title(run["config"]), {})
-        of_size.setdefault(run["params"]["total"], (path, run))
+        size = tuple(run["config"].get(name) for name in _SIZE)
+        by_title.setdefault(title(run["config"]), {}).setdefault(size, (path, run))
     return {name: list(of_size.values()) for name, of_size in by_title.items()}
 
 
