@@ -71,10 +71,8 @@ def main() -> None:
     for run in runs.values():
         recipes.check_read(changed, config.to_flat(run))
 
-    from rilm_jax import (
-        trained,
-        training,
-    )  # here, so that --help and refusals need not wait for JAX
+    # Here, so that --help and refusals need not wait for JAX.
+    from rilm_jax import trained, training
 
     record = {"command": commandline.command()}
     summaries, before = {}, []

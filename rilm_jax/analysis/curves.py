@@ -11,6 +11,7 @@ from rilm_jax.config import from_flat
 from rilm_jax.errors import InputError
 
 _LEGEND_ROW = 0.2  # inches
+_HOLLOW = {"markerfacecolor": "none", "markeredgewidth": 1.3}  # shows what lies below
 
 
 def learning_curves(
@@ -78,8 +79,7 @@ def frontier(
         for i, (label, of_label) in enumerate(points.items()):
             of_label = sorted(of_label, key=lambda point: point[key])
             xs, ys = zip(*((point[key], point["ppl"]) for point in of_label), strict=True)
-            hollow = {"markerfacecolor": "none", "markeredgewidth": 1.3}  # shows what lies below
-            axis.plot(xs, ys, linewidth=0.8, label=label, **figures.style(i) | hollow)
+            axis.plot(xs, ys, linewidth=0.8, label=label, **figures.style(i) | _HOLLOW)
         if floor is not None:
             axis.axhline(floor, color=figures.GREY, linestyle="--", linewidth=1, label="5-gram")
         values = [point[key] for of_label in points.values() for point in of_label]

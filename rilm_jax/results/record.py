@@ -3,7 +3,7 @@
 import difflib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,20 @@ def labels(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(names)
 
 
+def best_of_each(
+    runs: Mapping[Path, Mapping[str, Any]], of: Callable[[Mapping[str, Any]], Hashable]
+) -> dict[Any, tuple[Path, Mapping[str, Any]]]:
+    """The run of lowest validation perplexity for everything that `of` says of a run, best first.
+
+    Runs without a finished seed are left out.
+    """
+    best: dict[Any, tuple[Path, Mapping[str, Any]]] = {}
+    scored = {path: run for path, run in runs.items() if by_seed(run)}
+    for path, run in sorted(scored.items(), key=lambda item: item[1]["best_valid_ppl"]["mean"]):
+        best.setdefault(of(run), (path, run))
+    return best
+
+
 def best_by_title(
     runs: Mapping[Path, Mapping[str, Any]], corpus: str, vocab_size: int = 2000
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
@@ -140,22 +154,19 @@ def best_by_title(
       corpus: of the runs that are asked for.
       vocab_size: of them.
     """
-    wanted = (corpus, vocab_size)
-
-    def score(found):
-        return found[1]["best_valid_ppl"]["mean"]
-
-    scored = [
-        (path, run)
+    wanted = {
+        path: run
         for path, run in runs.items()
-        if (run["config"]["corpus"], run["config"]["vocab_size"]) == wanted
-        and score((path, run)) is not None
-    ]
-    by_title: dict[str, dict[Any, tuple[Path, Mapping[str, Any]]]] = {}
-    for path, run in sorted(scored, key=score):
-        size = tuple(run["config"].get(name) for name in _SIZE)
-        by_title.setdefault(title(run["config"]), {}).setdefault(size, (path, run))
-    return {name: list(of_size.values()) for name, of_size in by_title.items()}
+        if (run["config"]["corpus"], run["config"]["vocab_size"]) == (corpus, vocab_size)
+    }
+
+    def of(config):
+        return title(config), tuple(config.get(name) for name in _SIZE)
+
+    by_title: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
+    for (name, _), found in best_of_each(wanted, lambda run: of(run["config"])).items():
+        by_title.setdefault(name, []).append(found)
+    return by_title
 
 
 def best_curves(

@@ -170,14 +170,14 @@ def _table(
 
 def _best(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
     """Of the runs of one model on one text, the lowest in validation, and so of five seeds."""
-    best: dict[Any, Path] = {}
-    scored = {path: run for path, run in runs.items() if by_seed(run)}
-    for path, run in sorted(scored.items(), key=lambda item: item[1]["best_valid_ppl"]["mean"]):
-        of = record.text(run), record.title(run["config"])
-        best.setdefault(of, path)
-        if len(by_seed(run)) >= WHOLE:
-            best.setdefault((*of, WHOLE), path)
-    return {path: run for path, run in runs.items() if path in best.values()}
+
+    def model(run):
+        return record.text(run), record.title(run["config"])
+
+    whole = {path: run for path, run in runs.items() if len(by_seed(run)) >= WHOLE}
+    return dict(
+        found for among in (runs, whole) for found in record.best_of_each(among, model).values()
+    )
 
 
 def _unk_shares(runs: Mapping[Path, Mapping[str, Any]]) -> str:

@@ -10,7 +10,7 @@ from rilm_jax import config, recipes, results
 def test_the_best_run_of_every_title_and_size():
     def run(string, ppl):
         flat = config.to_flat(config.from_flat(recipes.recipe("wikitext2", string)))
-        return {"config": flat, "best_valid_ppl": {"mean": ppl}}
+        return {"config": flat, "seeds": [1], "best_valid_ppl": {"mean": ppl, "per_seed": [ppl]}}
 
     runs = {
         Path(string): run(string, ppl)
