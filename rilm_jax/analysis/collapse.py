@@ -49,7 +49,7 @@ def norms_by_step(
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows of a collapse record as Markdown."""
     steps = len(rows[0]["untrained"]["mean"])
-    shown = [t for t in (1, 2, 3, 8) if t <= steps]
+    shown = [t for t in (1, 2, 4, 8) if t <= steps]
     header = ["recurrence", "init", "artanh", *(f"|h| after {t}" for t in shown)]
     header += [f"trained, after {shown[-1]}", "valid perplexity, one epoch"]
     lines = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from rilm_jax import files, recipes
 from rilm_jax.errors import InputError
-from rilm_jax.results import findings, grids, record, table, trials
+from rilm_jax.results import findings, grids, hyperparameters, record, table, trials
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
@@ -70,7 +70,8 @@ def pages(
         for parent in (folder, folder / trials.FOLDER)
     )
     found = findings.five_seeds(whole)
-    made = "\n".join(filter(None, [table.markdown(whole), found, grids.markdown(whole)]))
+    parts = [table.markdown(whole), found, grids.markdown(whole), hyperparameters.markdown(whole)]
+    made = "\n".join(filter(None, parts))
     note = "Made by `python experiments/table.py`; not to be edited."
     of_trials = trials.markdown(trials.ordered(tried))
     shown: dict[Path, str | None] = {

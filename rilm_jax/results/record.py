@@ -144,6 +144,11 @@ def best_of_each(
     return best
 
 
+def model_on_text(run: Mapping[str, Any]) -> Hashable:
+    """What `best_of_each` compares where one text's models are to stand once each."""
+    return text(run), title(run["config"])
+
+
 def best_by_title(
     runs: Mapping[Path, Mapping[str, Any]], corpus: str, vocab_size: int = 2000
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:

@@ -170,13 +170,11 @@ def _table(
 
 def _best(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
     """Of the runs of one model on one text, the lowest in validation, and so of five seeds."""
-
-    def model(run):
-        return record.text(run), record.title(run["config"])
-
     whole = {path: run for path, run in runs.items() if len(by_seed(run)) >= WHOLE}
     return dict(
-        found for among in (runs, whole) for found in record.best_of_each(among, model).values()
+        found
+        for among in (runs, whole)
+        for found in record.best_of_each(among, record.model_on_text).values()
     )
 
 
