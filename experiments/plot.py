@@ -16,7 +16,7 @@ from pathlib import Path
 
 from absl import flags
 
-from rilm_jax import commandline, files, markdown, recipes, results
+from rilm_jax import commandline, config, files, markdown, results
 from rilm_jax.errors import InputError
 from rilm_jax.progress import bar
 
@@ -49,18 +49,17 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
 
     written = []
     runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
-    for corpus in recipes.CORPORA:
-        models = results.best_by_title(runs, corpus)
-        if not models:
-            continue
+    for corpus, vocab_size in results.vocabularies(runs):
+        models = results.best_by_title(runs, corpus, vocab_size)
         floor = next(iter(models.values()))[0][1]["floor"]["kn5"]
-        title = f"{corpus}, 2000 words"
+        title = f"{corpus}, {vocab_size} words"
+        name = corpus if vocab_size == config.ModelConfig.vocab_size else f"{corpus}-{vocab_size}"
         if drawn := results.best_curves(models):
             made = curves.learning_curves(drawn, floor=floor, title=title)
-            written.append(figures.save(made, out / f"curves-{corpus}.{_FORMAT.value}"))
+            written.append(figures.save(made, out / f"curves-{name}.{_FORMAT.value}"))
         sizes = {model: [run for _, run in found] for model, found in models.items()}
         made = curves.frontier(sizes, floor=floor, title=title)
-        written.append(figures.save(made, out / f"frontier-{corpus}.{_FORMAT.value}"))
+        written.append(figures.save(made, out / f"frontier-{name}.{_FORMAT.value}"))
     if not written:
         raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
     return written

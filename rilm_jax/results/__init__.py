@@ -4,6 +4,7 @@ experiments/results/CORPUS/NAME.json        a run's summary.json; when a recipe 
                                             command is respelled so that it gives the same run
 experiments/results/CORPUS/NAME.jsonl       its metrics.jsonl: scores epoch by epoch
 experiments/results/RESULTS.md              every run, a row each
+experiments/results/TYING.md                the Tying paper's variants, and its loss elsewhere
 experiments/results/tune/CORPUS/NAME.json   short runs that only chose a recipe
 experiments/results/tune/TRIALS.md          what each of them gave
 README.md                                   that table in brief, between two markers
@@ -24,6 +25,7 @@ from rilm_jax.results.record import (
     spread,
     title,
     train_command,
+    vocabularies,
 )
 from rilm_jax.results.table import HEADER, WHOLE, brief, markdown, rows
 from rilm_jax.summaries import SCORES
@@ -52,5 +54,6 @@ __all__ = [
     "take_in",
     "title",
     "train_command",
+    "vocabularies",
     "write",
 ]

@@ -1,4 +1,4 @@
-"""The pages made from the summaries: RESULTS.md, the trials' page, the README's brief table."""
+"""The pages made from the summaries: RESULTS.md, TYING.md, TRIALS.md, the README's brief table."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from rilm_jax import files, recipes
 from rilm_jax.errors import InputError
-from rilm_jax.results import findings, grids, hyperparameters, record, table, trials
+from rilm_jax.results import findings, grids, hyperparameters, record, table, trials, tying
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
@@ -22,8 +22,8 @@ def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path | None) -
       The files written.
 
     Raises:
-      InputError: a run that has not ended, or whose summary is none; what `pages` raises. Nothing
-        is written then. Or a file that cannot be written.
+      InputError: a run that has not ended, or whose summary or metrics are none; what `pages`
+        raises. Nothing is written then. Or a file that cannot be written.
     """
     sources, taken = {}, {}
     for workdir in map(Path, workdirs):
@@ -35,11 +35,12 @@ def take_in(workdirs: Sequence[str | Path], folder: Path, readme: Path | None) -
         sources[place], taken[place] = path, summary
         metrics = workdir / "metrics.jsonl"
         if metrics.is_file():
+            record.curve(workdir)  # refuses what is none
             sources[place.with_suffix(".jsonl")] = metrics
-    made = pages(record.read_all(folder) | taken, folder, readme)
+    pages(record.read_all(folder) | taken, folder, readme)  # raises before anything is written
     for place, path in sources.items():
         files.write(place, path.read_bytes())
-    return [*sources, *_bring_up_to_date(made)]
+    return [*sources, *write(folder, readme)]
 
 
 def write(folder: Path, readme: Path | None) -> list[Path]:
@@ -73,12 +74,14 @@ def pages(
     parts = [table.markdown(whole), found, grids.markdown(whole), hyperparameters.markdown(whole)]
     made = "\n".join(filter(None, parts))
     note = "Made by `python experiments/table.py`; not to be edited."
-    of_trials = trials.markdown(trials.ordered(tried))
+    contents = {
+        folder / "RESULTS.md": ("Results", made),
+        folder / trials.FOLDER / "TRIALS.md": ("Trials", trials.markdown(trials.ordered(tried))),
+        folder / "TYING.md": ("Tying word vectors and word classifiers", tying.markdown(whole)),
+    }
     shown: dict[Path, str | None] = {
-        folder / "RESULTS.md": f"# Results\n\n{note}\n\n{made}",
-        folder / trials.FOLDER / "TRIALS.md": f"# Trials\n\n{note}\n\n{of_trials}"
-        if of_trials
-        else None,
+        path: f"# {title}\n\n{note}\n\n{content}" if content else None
+        for path, (title, content) in contents.items()
     }
     brief = "\n".join(filter(None, [table.brief(whole), found]))
     return shown | ({readme: _with_table(readme, brief)} if readme else {})

@@ -149,6 +149,17 @@ def model_on_text(run: Mapping[str, Any]) -> Hashable:
     return text(run), title(run["config"])
 
 
+def vocabularies(runs: Mapping[Path, Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """Every corpus and vocabulary size with a finished seed, for `best_by_title`."""
+    found = {
+        (r["config"]["corpus"], r["config"]["vocab_size"]) for r in runs.values() if by_seed(r)
+    }
+    order = list(recipes.CORPORA)
+    return sorted(
+        (of for of in found if of[0] in order), key=lambda of: (order.index(of[0]), of[1])
+    )
+
+
 def best_by_title(
     runs: Mapping[Path, Mapping[str, Any]], corpus: str, vocab_size: int = 2000
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:

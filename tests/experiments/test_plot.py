@@ -11,21 +11,29 @@ TINY = "dim=4,vocab_size=2000,num_steps=3,batch_size=4,window=8,eval_batch_size=
 
 @pytest.fixture(scope="module")
 def workdirs(tmp_path_factory):
-    folder, made = tmp_path_factory.mktemp("runs"), []
-    for model in ("hyprilm", "flatrilm"):
-        made.append(folder / model)
-        training.run(config.from_flat(recipes.recipe("pydoc", f"{model},{TINY}")), made[-1])
-    return made
+    return [trained(tmp_path_factory, f"{model},{TINY}") for model in ("hyprilm", "flatrilm")]
 
 
-def test_the_record_and_two_models_are_drawn(launch, workdirs, tmp_path):
+@pytest.fixture(scope="module")
+def fewer_words(tmp_path_factory):
+    return trained(tmp_path_factory, f"hyprilm,{TINY}".replace("2000", "500"))
+
+
+def trained(tmp_path_factory, string):
+    workdir = tmp_path_factory.mktemp("runs") / recipes.name(string)
+    training.run(config.from_flat(recipes.recipe("pydoc", string)), workdir)
+    return workdir
+
+
+def test_the_record_and_two_models_are_drawn(launch, workdirs, fewer_words, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(README)
     folder = tmp_path / "results"
-    results.take_in(workdirs, folder, readme)
+    results.take_in([*workdirs, fewer_words], folder, readme)
     finished = launch("plot", f"--results={folder}", "--format=svg")
     assert (finished.status, finished.err) == (0, "")
-    drawn = [folder / "figures" / f"{name}-pydoc.svg" for name in ("curves", "frontier")]
+    names = [f"{name}-pydoc{of}.svg" for of in ("-500", "") for name in ("curves", "frontier")]
+    drawn = [folder / "figures" / name for name in names]
     assert finished.out.splitlines() == [str(path) for path in drawn]
     for path in drawn:
         assert path.read_text("utf-8").count("<path") > 10
