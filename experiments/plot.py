@@ -12,6 +12,7 @@ Pictures go to experiments/results/figures, or to --out. |h| step by step is
 drawn by collapse.py, the distance of W and L by subspace.py.
 """
 
+import shlex
 from pathlib import Path
 
 from absl import flags
@@ -93,7 +94,9 @@ def _of_models(out: Path) -> list[Path]:
     likeliest = {name: top_k_words(*model, vocab, ids, 5) for name, model in models.items()}
     seed = "the first seed of each" if _SEED.value is None else f"seed {_SEED.value}"
     context = markdown.escaped(" ".join(vocab.decode(ids)))
-    page = f"# Next words: {corpus}\n\nMade by `python experiments/plot.py` from "
+    prompt = [f"--prompt={_PROMPT.value}"] if _PROMPT.value else [f"--length={_LENGTH.value}"]
+    command = shlex.join(["python", "experiments/plot.py", *prompt])
+    page = f"# Next words: {corpus}\n\nMade by `{command}` from "
     page += " and ".join(f"`{name}`" for name in found)
     page += f", {seed}: the likeliest words after *{context}*, with their probability p"
     page += f" and their geodesic distance d from the context.\n\n{side_by_side(likeliest)}"

@@ -53,37 +53,37 @@ def main() -> None:
         sys.path.insert(0, str(_PROJECT))
 
     from experiments.sweeps import runner, suites  # here, so that --help need not wait for JAX
-    from experiments.sweeps.estimate import Estimator
+    from experiments.sweeps.estimate import Estimator, OnGPU
 
     for_gpu = suite in suites.FOR_GPU
     summaries = list(results.read_all(folder).values())
     plan = runner.plan(
         suites.SUITES[suite](),
         summaries,
-        Estimator(summaries, _DATA_DIR.value),
+        (OnGPU if for_gpu else Estimator)(summaries, _DATA_DIR.value),
         limit=None if for_gpu else runner.LIMIT,
         shortest_first=for_gpu,
     )
     print("\n".join(plan.lines()))
     if _PLAN.value:
         return
-    left = [row for row, _ in plan.todo]
     with runner.stopping_after(_MAX_MINUTES.value) as over:
         try:
             for row, done in runner.run(
                 plan, runs=Path(_RUNS.value), folder=folder, readme=readme, data_dir=_DATA_DIR.value
             ):
-                left.remove(row)
+                plan = plan.without(row)
                 scores = runner.scores(done)
-                print(f"{row.path()}: valid {scores}; {len(left)} rows left", flush=True)
+                print(f"{row.path()}: valid {scores}; {len(plan.todo)} rows left", flush=True)
                 if over.is_set():  # too late for the row to be stopped
                     break
         except KeyboardInterrupt:
             if not over.is_set():
+                print("\n".join(plan.lines()))
                 raise
-    if left:
-        print(f"{_MAX_MINUTES.value:g} minutes are over; the same command goes on. Left:")
-        print("\n".join(f"  {row.path()}" for row in left))
+    if plan.todo:
+        print(f"{_MAX_MINUTES.value:g} minutes are over; the same command goes on.")
+        print("\n".join(plan.lines()))
 
 
 if __name__ == "__main__":

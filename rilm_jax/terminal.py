@@ -1,5 +1,6 @@
 """Plain tables for a terminal of 80 columns."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
     return "\n".join([line(header), rule, *map(line, rows)])
+
+
+def item(label: str, name: str) -> list[str]:
+    """`label` and a name, the latter broken behind its commas where the width asks for it."""
+    lines = [label]
+    for part in re.findall(r"[^,]*,|[^,]+$", name):
+        if len(lines[-1]) + len(part) > _WIDTH and lines[-1].strip() not in ("", label.strip()):
+            lines.append(" " * len(label))
+        lines[-1] += part
+    return lines
 
 
 def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:

@@ -22,8 +22,10 @@ pytestmark = pytest.mark.usefixtures("quick_compilation")
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-# --- a manifold: the sphere of curvature c in stereographic coordinates ---
+# --8<-- [start:manifold]
 def sphere() -> SimpleNamespace:
+    """The sphere of curvature c in stereographic coordinates."""
+
     def square(x):
         return jnp.sum(x * x, -1, keepdims=True)
 
@@ -53,7 +55,8 @@ def sphere() -> SimpleNamespace:
     return m
 
 
-# --- a backbone: an exponential moving average of the words ---
+# --8<-- [end:manifold]
+# --8<-- [start:backbone]
 class Average(nn.Module):
     """h' = a h + (1 - a) W e, a learned for each unit."""
 
@@ -77,8 +80,11 @@ class Average(nn.Module):
         return states.swapaxes(0, 1), carry
 
 
-# --- a head: cosines over a learned temperature ---
+# --8<-- [end:backbone]
+# --8<-- [start:head]
 def cosine(context: heads.Context) -> heads.Head:
+    """Cosines over a learned temperature."""
+
     def unit(x):
         return x / jnp.sqrt(jnp.sum(x * x, -1, keepdims=True) + 1e-6)
 
@@ -99,14 +105,17 @@ def cosine(context: heads.Context) -> heads.Head:
     )
 
 
+# --8<-- [end:head]
 @pytest.fixture
 def registered(monkeypatch):
     """The three under their names, for one test."""
     for module in (manifolds, backbones, heads):
         monkeypatch.setattr(module._REGISTRY, "_added", {})
+    # --8<-- [start:register]
     manifolds.register("sphere", sphere())
     backbones.register("average", linen.adapt(lambda config: Average(config.dim)))
     heads.register("cosine", cosine)
+    # --8<-- [end:register]
 
 
 def test_names_of_the_package_stay_its_own_and_others_may_be_given_again(registered):

@@ -16,6 +16,13 @@ def test_weighs_every_target_alike_whatever_the_shape():
     assert perplexity(nll.reshape(3, 4), targets.reshape(3, 4)) == perplexity(nll, targets)
 
 
+def test_rows_of_different_lengths_have_no_mean_of_their_own():
+    """P2: neither row's own perplexity counts as one."""
+    rows = [[0.1, 0.2, 0.1], [0.3, 0.5, 0.1, 0.4, 0.2]]
+    got = [perplexity(nll, np.ones(len(nll), int)).all for nll in (*rows, [*rows[0], *rows[1]])]
+    assert got == pytest.approx([1.14263, 1.34986, 1.26807], abs=5e-6)
+
+
 def test_sums_float32_in_float64():
     # A float32 sum of 2e7 is good to 1e-7 at best.
     nll = np.full(3_000_000, np.float32(7.3))

@@ -54,3 +54,12 @@ def test_a_word_at_its_context_is_at_distance_zero():
     assert told.split() == ["<unk>,", "not", "drawn", "0.1250"]
     nowhere = found._replace(distance=None)
     assert terminal.candidates_table(1, "a", 1.0, nowhere).splitlines()[2].split()[3] == "-"
+
+
+def test_a_long_name_is_broken_behind_its_commas():
+    name = "wikitext2/" + ",".join(f"option={i:04}" for i in range(12))
+    lines = terminal.item("  about 3 min    ", name)
+    assert all(len(line) <= 80 for line in lines) and len(lines) == 3
+    assert "".join(line[17:] for line in lines) == name
+    assert terminal.item("label ", "short") == ["label short"]
+    assert terminal.item("label ", "x" * 90) == ["label " + "x" * 90]

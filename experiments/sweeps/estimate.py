@@ -5,7 +5,7 @@ A token costs about one multiplication for every weight it meets, so that
     seconds = multiplications(model) * tokens * (seconds a multiplication)
 
 and the last factor is what finished runs of the same backbone needed, or, before there is one, of
-any backbone.
+any backbone. What a suite for a GPU takes on one is reckoned before any has run it, too: `OnGPU`.
 """
 
 import statistics
@@ -16,6 +16,9 @@ from rilm_jax import config, data, sizes
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
 from rilm_jax.training import summary
+
+_FLOP, _FLOP_PER_SECOND = 6, 10e12
+_PER_STEP = 3 * 30e-6
 
 
 def tokens(run: RunConfig, words: int) -> int:
@@ -42,6 +45,8 @@ class Estimator:
       data_dir: where the corpora lie.
     """
 
+    basis = ""
+
     def __init__(self, summaries: Iterable[Mapping[str, Any]], data_dir: str | None = None):
         self._data_dir, self._words = data_dir, {}
         self._rates: dict[str, list[float]] = {}
@@ -59,10 +64,13 @@ class Estimator:
 
     def amount(self, run: RunConfig) -> float:
         """Multiplications of a run, forward: what its time is taken to be proportional to."""
+        return sizes.multiplications(run.model) * self._tokens(run)
+
+    def _tokens(self, run: RunConfig) -> int:
         key = (run.corpus, run.part, run.model.vocab_size)
         if key not in self._words:
             self._words[key] = training_words(run, self._data_dir)
-        return sizes.multiplications(run.model) * tokens(run, self._words[key])
+        return tokens(run, self._words[key])
 
     def seconds(self, run: RunConfig) -> float | None:
         """None where no run of this kind of device is on record."""
@@ -70,6 +78,28 @@ class Estimator:
             r for rs in self._rates.values() for r in rs
         ]
         return statistics.median(rates) * self.amount(run) if rates else None
+
+
+class OnGPU(Estimator):
+    """Seconds a run on one data-centre GPU, by reckoning: what comes out is no measurement.
+
+    The longer of two: 6 FLOP for every multiplication of a token forward, at 10 TFLOP/s, and 30
+    microseconds for each step of each recurrent layer forward and twice that backward, which the
+    seeds of a run share.
+    """
+
+    basis = " on a data-centre GPU, by reckoning"
+
+    def seconds(self, run: RunConfig) -> float:
+        steps = self._tokens(run) / (len(run.seeds) * run.batch_size)  # of the recurrence
+        return max(_FLOP * self.amount(run) / _FLOP_PER_SECOND, _depth(run) * steps * _PER_STEP)
+
+
+def _depth(run: RunConfig) -> int:
+    """Layers that go step by step."""
+    if run.model.backbone == "transformer":
+        return 0
+    return 1 if run.model.backbone == "rilm" else run.model.num_layers
 
 
 def _kind(found: Mapping[str, Any]) -> str:

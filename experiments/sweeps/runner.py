@@ -14,7 +14,7 @@ import jax
 
 from experiments.sweeps.estimate import Estimator, words
 from experiments.sweeps.suites import Row
-from rilm_jax import config, files, results, training
+from rilm_jax import config, files, results, terminal, training
 from rilm_jax.config import RunConfig
 from rilm_jax.errors import InputError
 from rilm_jax.results import trials
@@ -24,27 +24,39 @@ LIMIT = 2 * 3600.0  # seconds a row may take where it is not left to a suite for
 
 
 class Plan(NamedTuple):
-    """What is left of a suite: rows to run with their seconds (None: unknown); rows too long."""
+    """What is left of a suite: rows to run with their seconds (None: unknown); rows too long.
+
+    `basis` says what the seconds rest on, where that is not a run on this kind of device.
+    """
 
     todo: list[tuple[Row, float | None]]
     too_long: list[tuple[Row, float]]
     done: int
+    basis: str = ""
 
     def lines(self) -> list[str]:
-        """As it is printed."""
-        time = f": {words(self.seconds)}" if self.todo else ""
+        """As it is printed, in 80 columns."""
+        time = f": {words(self.seconds)}{self.basis}" if self.todo else ""
         told = [f"{self.done} rows are done, {len(self.todo)} left{time}."]
-        told += [f"  {words(s):<14} {row.path()}" for row, s in self.todo]
+        told += [line for row, s in self.todo for line in _lines(row, s)]
         if self.too_long:
             told.append("Left to a suite for GPUs, as they take more than two hours here:")
-        told += [f"  {words(s):<14} {row.path()}" for row, s in self.too_long]
-        return told
+        return told + [line for row, s in self.too_long for line in _lines(row, s)]
+
+    def without(self, row: Row) -> "Plan":
+        """When that row is done, too, and what is too long has been told."""
+        todo = [(other, s) for other, s in self.todo if other != row]
+        return self._replace(todo=todo, too_long=[], done=self.done + 1)
 
     @property
     def seconds(self) -> float | None:
         """Of all rows left; None where one's is unknown."""
         times = [s for _, s in self.todo]
         return None if None in times else sum(s for s in times if s is not None)
+
+
+def _lines(row: Row, seconds: float | None) -> list[str]:
+    return terminal.item(f"  {words(seconds):<14} ", str(row.path()))
 
 
 def includes(larger: RunConfig, run: RunConfig) -> bool:
@@ -78,11 +90,11 @@ def plan(
     rows = [row for i, row in enumerate(runs) if not _is_within_another(i, list(runs.values()))]
     left = [row for row in rows if not any(includes(run, runs[row]) for run in finished)]
     if shortest_first:
-        left.sort(key=lambda row: estimator.amount(runs[row]))
+        left.sort(key=lambda row: estimator.seconds(runs[row]) or estimator.amount(runs[row]))
     timed = [(row, estimator.seconds(runs[row])) for row in left]
     too_long = [(row, s) for row, s in timed if limit and s and s > limit]
     todo = [(row, s) for row, s in timed if not (limit and s and s > limit)]
-    return Plan(todo, too_long, len(rows) - len(left))
+    return Plan(todo, too_long, len(rows) - len(left), estimator.basis)
 
 
 def _config_of(summary: Mapping[str, Any]) -> RunConfig | None:

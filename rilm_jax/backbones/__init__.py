@@ -1,4 +1,9 @@
-"""Backbones: from tokens to states, by name."""
+"""Backbones: from tokens to states, by name.
+
+`get("rilm")` returns a builder, a function of a `ModelConfig` and a manifold that returns a
+`Backbone`; `names()` tells which there are, and `register("gru", builder)` adds one of your own.
+`linen.adapt` makes a builder of a Flax module.
+"""
 
 from collections.abc import Callable
 

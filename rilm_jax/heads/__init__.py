@@ -1,4 +1,8 @@
-"""Heads: from states to a distribution over words, by name."""
+"""Heads: from states to a distribution over words, by name.
+
+`get("tied")` returns a builder, a function of a `Context` that returns a `Head`; `names()` tells
+which there are, and `register("cosine", builder)` adds one of your own.
+"""
 
 from collections.abc import Callable
 

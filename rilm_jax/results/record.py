@@ -144,6 +144,11 @@ def best_of_each(
     return best
 
 
+def has_added_loss(run: Mapping[str, Any]) -> bool:
+    """Whether a model has the augmented loss, which its own paper has not; TYING.md shows those."""
+    return bool(run["config"].get("augment")) and run["config"]["preset"] != "tying"
+
+
 def model_on_text(run: Mapping[str, Any]) -> Hashable:
     """What `best_of_each` compares where one text's models are to stand once each."""
     return text(run), title(run["config"])
@@ -166,7 +171,7 @@ def best_by_title(
     """The best run of every title at every size; best titles first.
 
     Args:
-      runs: by file; those without a finished seed are left out.
+      runs: by file; those without a finished seed are left out, and those that `has_added_loss`.
       corpus: of the runs that are asked for.
       vocab_size: of them.
     """
@@ -174,6 +179,7 @@ def best_by_title(
         path: run
         for path, run in runs.items()
         if (run["config"]["corpus"], run["config"]["vocab_size"]) == (corpus, vocab_size)
+        and not has_added_loss(run)
     }
 
     def of(config):

@@ -76,7 +76,8 @@ five. *gated* is a form of RiLM with a second matrix ([models](docs/model.md)). 
 whole split, every target once; mean ± standard deviation over the seeds, each at its best
 validation epoch. *5-gram* is modified Kneser-Ney on the same text and vocabulary; *paper* is what
 the RiLM paper reports. [RESULTS.md](experiments/results/RESULTS.md) has every run with its command,
-commit and speed, and perplexity without `<unk>`."""
+commit and speed, and perplexity without `<unk>`; [docs/tying.md](docs/tying.md) has the Tying
+paper's."""
 _NOTES = """\
 Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
@@ -169,7 +170,15 @@ def _table(
 
 
 def _best(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
-    """Of the runs of one model on one text, the lowest in validation, and so of five seeds."""
+    """Of the runs of one model on one text, the lowest in validation, and so of five seeds.
+
+    Those that TYING.md shows beside each other are left to it.
+    """
+    runs = {
+        path: run
+        for path, run in runs.items()
+        if run["config"]["preset"] != "tying" and not record.has_added_loss(run)
+    }
     whole = {path: run for path, run in runs.items() if len(by_seed(run)) >= WHOLE}
     return dict(
         found
@@ -194,6 +203,6 @@ def paper_value(config: Mapping[str, Any], model: str) -> str:
         for field in dataclasses.fields(ModelConfig)
         if field.name not in free
     )
-    if varied or config.get("part", "all") != "all":  # or half of the text
+    if varied or config.get("augment") or config.get("part", "all") != "all":  # half of the text
         return "-"
     return PAPER.get((config["corpus"], config["vocab_size"], model, config["head"]), "-")

@@ -89,8 +89,8 @@ def markdown(runs: Mapping[Path, Run]) -> str:
 
 def _section(of: tuple[str, str, int], rows: list[_Row]) -> str:
     corpus, part, units = of
-    rows = sorted(rows, key=lambda row: (_place(row.variant), row.variant))
-    plain = next((row for row in rows if row.variant == "VD"), None)
+    rows = sorted(rows, key=lambda row: (_place(row.variant), row.variant, -len(row.curve)))
+    plain = next((row for row in rows if row.variant in ("VD", "RHN")), None)
     cells = []
     for row in rows:
         epochs = str(len(row.curve) or row.run["config"]["num_epochs"])

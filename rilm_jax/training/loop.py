@@ -247,7 +247,8 @@ class _Run:
         with bar(self.total, told, "step", initial=step or 0, bar_format=_BAR) as shown:
             while (step := int(progress.state.step)) < self.total and not self._stale(progress):
                 progress = self._epoch(progress, step // self.steps_per_epoch, shown, began)
-        return self._sum_up(progress, began)
+            shown.set_description("evaluating")
+            return self._sum_up(progress, began)
 
     def _stale(self, progress: Progress) -> bool:
         """Whether the run ends early: `patience` epochs have brought no seed forward."""
@@ -273,6 +274,7 @@ class _Run:
                 progress, order, row_weight, jnp.asarray(step - first_step), last, shown
             )
             shown.set_description(f"epoch {epoch + 1}/{epochs}", refresh=False)
+        shown.set_description(f"epoch {epoch + 1}/{epochs}, evaluating")
         report = self.valid.report(progress.state.params)
         for split, scores in (("train", self._train_report(progress)), ("valid", report)):
             self._record(last_step, epoch + 1, split, scores)

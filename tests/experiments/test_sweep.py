@@ -12,6 +12,7 @@ import pytest
 from experiments.sweeps import estimate, runner, suites, tuning
 from rilm_jax import config, recipes, results, sizes
 from rilm_jax.errors import InputError
+from rilm_jax.results import trials
 from rilm_jax.training import summary, workdir
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -45,10 +46,17 @@ def test_the_launcher_knows_the_suites(launch):
 
 
 def test_gpu_all_has_every_row():
-    everything = set(suites.SUITES["gpu-all"]())
+    """Itself or with more seeds."""
+    everything = [row.config() for row in suites.SUITES["gpu-all"]()]
     for name, rows in suites.SUITES.items():
-        if not name.startswith("tying"):
-            assert set(rows()) <= everything, name
+        for row in [] if name.startswith("tying") else rows():
+            assert any(runner.includes(run, row.config()) for run in everything), row
+
+
+def test_what_stands_for_a_claim_has_five_seeds_on_a_gpu():
+    assert {len(row.config().seeds) for row in suites.controls("")} == {5}
+    few = [row for row in suites.gpu_all() if len(row.config().seeds) < 5]
+    assert all(trials.is_trial(config.to_flat(row.config())) for row in few)
 
 
 def test_no_ablation_is_another_under_the_window():
@@ -113,8 +121,8 @@ def test_a_suite_is_run_and_not_run_again(launch, here, tmp_path):
 def test_it_stops_when_the_time_is_over_and_goes_on(launch, here, tmp_path):
     stopped = launch("sweep", "--suite=gpu-all", "--max_minutes=0.0001", *here)
     assert stopped.status == 0
-    assert "0.0001 minutes are over; the same command goes on. Left:" in stopped.out
-    assert stopped.out.splitlines()[-1] == f"  {ROWS[1].path()}"
+    assert "0.0001 minutes are over; the same command goes on.\n0 rows are done" in stopped.out
+    assert "".join(line[17:] for line in stopped.out.splitlines()).endswith(str(ROWS[1].path()))
     assert launch("sweep", "--suite=gpu-all", *here).status == 0
     assert launch("sweep", "--suite=gpu-all", "--plan", *here).out.startswith("2 rows are done")
 
@@ -137,11 +145,12 @@ def test_it_stops_after_a_row_for_which_the_interrupt_came_too_late(launch, here
     monkeypatch.setattr(runner, "run", finished_rows)
     stopped = launch("sweep", "--suite=dims", "--max_minutes=1", *here)
     assert (stopped.status, stopped.err) == (0, "")
-    assert stopped.out.splitlines()[-3:] == [
+    told = [
         f"{ROWS[0].path()}: valid 55.00 +- 7.07; 1 rows left",
-        "1 minutes are over; the same command goes on. Left:",
-        f"  {ROWS[1].path()}",
+        "1 minutes are over; the same command goes on.",
+        "1 rows are done, 1 left: not known yet.",
     ]
+    assert "\n".join(told) in stopped.out
 
 
 def test_a_work_directory_of_another_run_is_refused_before_any_row_is_run(launch, here, tmp_path):
@@ -180,6 +189,32 @@ def test_a_record_that_cannot_be_written_is_refused_before_any_row_is_run(
     monkeypatch.setattr(runner.training, "run", lambda *_, **__: pytest.fail("a row was run"))
     refused = launch("sweep", "--suite=dims", *here, *flags)
     assert refused.status == 2 and sentence in refused.err
+
+
+def test_an_interrupt_tells_what_is_left(launch, here, monkeypatch):
+    def interrupted(plan, **_):
+        row, _ = plan.todo[0]
+        score = {"per_seed": [50.0, 60.0], "mean": 55.0, "std": 7.07}
+        yield row, {"config": config.to_flat(row.config()), "best_valid_ppl": score}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    stopped = launch("sweep", "--suite=dims", *here)
+    assert stopped.status == 130
+    assert "1 rows are done, 1 left: not known yet." in stopped.out
+
+
+def test_a_gpus_time_is_reckoned_where_none_has_run_the_suite(monkeypatch):
+    """The LSTM waits for its 35 steps a window, the Transformer for its products."""
+    monkeypatch.setattr(estimate, "training_words", lambda run, data_dir: 1_400_000)
+    reckoned = estimate.OnGPU([as_summary(ROWS[0].config())])
+    small = suites.Row("ptb", "lstm-tied,preset=tying,num_epochs=2,seeds=42+43").config()
+    steps = 2 * 1_400_000 / 20  # of the recurrence, both seeds side by side
+    assert reckoned.seconds(small) == pytest.approx(steps * 2 * 90e-6)
+    large = suites.Row("ptb", "transformer-tied,seeds=42").config()
+    assert reckoned.seconds(large) == pytest.approx(6 * reckoned.amount(large) / 10e12)
+    plan = runner.plan([suites.Row("ptb", "lstm-tied,seeds=42")], [], reckoned, limit=None)
+    assert plan.lines()[0].endswith(" on a data-centre GPU, by reckoning.")
 
 
 def test_more_seeds_cover_fewer_and_a_name_decides_nothing():
@@ -228,7 +263,7 @@ def test_rows_that_take_too_long_are_left_and_short_ones_come_first():
     estimator = estimate.Estimator([as_summary(rows[0].config(), 100.0, steps=3)])
     plan = runner.plan(rows, [], estimator, limit=90.0)
     assert [row for row, _ in plan.too_long] == rows[:1] and [r for r, _ in plan.todo] == rows[1:]
-    assert plan.lines()[-2] == "Left to a suite for GPUs, as they take more than two hours here:"
+    assert "Left to a suite for GPUs, as they take more than two hours here:" in plan.lines()
     plan = runner.plan(rows, [], estimator, limit=None, shortest_first=True)
     assert [row for row, _ in plan.todo] == rows[::-1] and not plan.too_long
 

@@ -69,6 +69,19 @@ def test_variants_stand_in_the_papers_order_beside_vd_and_the_paper(page):
     assert curve[2] == ["2", "109.00", "105.00", "104.00"]
 
 
+def test_of_equal_variants_the_longer_is_what_others_are_compared_with(page):
+    made = page(
+        ("ptb", "lstm-linear,preset=tying,num_epochs=2", [120.0, 109.0]),
+        ("ptb", f"lstm-linear,{TYING}", [120.0, 109.0, 100.0]),
+        ("ptb", f"lstm-tied,{TYING}", [111.0, 105.0, 99.0]),
+    )
+    assert [row[5] for row in cells(made, "ptb: 200 units")[0][1:]] == [
+        "-",
+        "+0.00 (epoch 2)",
+        "-1.00",
+    ]
+
+
 def test_a_shorter_run_is_compared_where_both_have_been(page):
     made = page(
         ("ptb", f"lstm-linear,{TYING}", [120.0, 109.0, 90.0]),
@@ -85,11 +98,12 @@ def test_every_text_part_and_size_has_a_section(page):
         ("wikitext2", f"lstm-tied,{TYING},part=first", [150.0, 149.0, 148.0]),
         ("wikitext2", f"lstm-tied,{TYING},dim=650", [95.0, 94.0, 93.0]),
         ("ptb", f"rhn-tied,{TYING}", [70.0, 69.0, 68.5]),
+        ("ptb", f"rhn-linear,{TYING}", [71.0, 70.0, 69.5]),
     )
     assert cells(made, "wikitext2, first half: 200 units")[0][1][-2:] == ["152.4", "141.9"]
     assert cells(made, "wikitext2: 650 units")[0][1][-2:] == ["92.3", "87.7"]
-    rhn = ["RHN, RE", "-", "3 of 500", "68.50", "63.50", "-", "68.1", "66.0"]
-    assert cells(made, "ptb: 830 units")[0][1] == rhn
+    rhn = ["RHN, RE", "-", "3 of 500", "68.50", "63.50", "-1.00", "68.1", "66.0"]
+    assert cells(made, "ptb: 830 units")[0][2] == rhn
 
 
 def test_the_loss_on_another_model_stands_beside_that_model_without_it(page):
