@@ -51,7 +51,8 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
     written = []
     runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
     for corpus, vocab_size in results.vocabularies(runs):
-        models = results.best_by_title(runs, corpus, vocab_size)
+        if not (models := results.best_by_title(runs, corpus, vocab_size)):
+            continue
         floor = next(iter(models.values()))[0][1]["floor"]["kn5"]
         title = f"{corpus}, {vocab_size} words"
         name = corpus if vocab_size == config.ModelConfig.vocab_size else f"{corpus}-{vocab_size}"

@@ -220,8 +220,11 @@ class RunConfig:
             raise InputError("seeds is empty; give at least one, e.g. seeds=(42,).")
         if not all(0 <= seed < 2**31 for seed in self.seeds):
             raise InputError(f"seeds={self.seeds} has one outside 0 .. 2^31 - 1; choose others.")
-        if not self.augment and not self.cross_entropy:
-            raise InputError("cross_entropy=0 leaves no loss; set augment above 0 beside it.")
+        if not self.augment and self.cross_entropy != 1:
+            raise InputError(
+                f"cross_entropy={self.cross_entropy:g} is a share beside the augmented loss; set "
+                "augment above 0, too, or leave it out."
+            )
         if self.weight_decay and self.optimizer == "adam":
             raise InputError(
                 f"weight_decay={self.weight_decay:g} does nothing with optimizer='adam'; choose "

@@ -79,6 +79,7 @@ _READ_BY: dict[str, tuple[str, tuple[str, ...]]] = {
     "embed_std": ("init", ("plain", "contractive")),
     "warmup_steps": ("schedule", ("cosine",)),
     **dict.fromkeys(("decay", "decay_from"), ("schedule", ("epochs",))),
+    "b2": ("optimizer", ("adam", "adamw")),
 }
 _READ_WITH_AUGMENT = ("augment_temperature", "target_grad")
 

@@ -4,8 +4,8 @@ Command:  python experiments/train.py --config=experiments/configs/ptb.py:hypril
           python experiments/train.py --config=experiments/configs/ptb.py:hyprilm,preset=paper
           (init=contractive beside preset=paper is that preset's second row)
 Score:    experiments/results/RESULTS.md, made from the summaries in experiments/results/ptb.
-Time:     10 epochs, five seeds in one program: of 227 steps (the RiLMs, batches of 64) or 114 (the
-          others, of 128); RESULTS.md says at how many tokens a second each run went and on what.
+Time:     10 epochs of 227 steps, five seeds in one program (preset=paper: of 114); RESULTS.md says
+          at how many tokens a second each run went and on what.
 Hardware: any; on a CPU the seeds run one after the other, on an accelerator side by side.
 
 The text is licensed: --data_dir names the folder that holds your copy.

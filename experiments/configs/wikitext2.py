@@ -4,8 +4,8 @@ Command:  python experiments/train.py --config=experiments/configs/wikitext2.py:
           python experiments/train.py --config=experiments/configs/wikitext2.py:hyprilm,preset=paper
           (init=contractive beside preset=paper is that preset's second row)
 Score:    experiments/results/RESULTS.md, made from the summaries in experiments/results/wikitext2.
-Time:     10 epochs of 255 steps, five seeds in one program; RESULTS.md says at how many tokens a
-          second each run went and on what, and its summary how many seconds it took.
+Time:     10 epochs of 510 steps, or of 255 where batches are of 128 (lstm, rhn, preset=paper), five
+          seeds in one program; RESULTS.md says how many tokens a second each run went through.
 Hardware: any; on a CPU the seeds run one after the other, on an accelerator side by side.
 """
 

@@ -75,7 +75,7 @@ def vocab10k() -> list[Row]:
 def ablations() -> list[Row]:
     """HypRiLM on WikiText-2 with one thing changed, beside itself.
 
-    c = 0.1 brings a rate and a temperature of its own, the gated map a second matrix.
+    c = 0.1 brings a temperature of its own, the gated map a second matrix.
     """
     changes = (
         "c=0.1",

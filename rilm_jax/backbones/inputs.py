@@ -15,6 +15,7 @@ def read(
     prep: jax.Array | None,
     tokens: jax.Array,
     masks: Masks,
+    kept: float = 1.0,
 ) -> jax.Array:
     """function(v_e) of every token: [B, T, K].
 
@@ -24,13 +25,17 @@ def read(
       prep: [V, K], the function of the whole vocabulary, or None; not read under input dropout.
       tokens: [B, T] ids.
       masks: a dropped word is read as the zero vector.
+      kept: where words are dropped, the others' vectors times this.
     """
+    words = table.tangents
+    if masks.words is not None and kept != 1:
+        words, prep = kept * words, None
     if prep is not None and masks.inputs is None:
         rows = prep[tokens]
-    elif masks.inputs is None and len(table.tangents) <= tokens.size:
-        rows = function(table.tangents)[tokens]
+    elif masks.inputs is None and len(words) <= tokens.size:
+        rows = function(words)[tokens]
     else:
-        vectors = table.tangents[tokens]
+        vectors = words[tokens]
         rows = function(vectors if masks.inputs is None else masks.inputs[:, None] * vectors)
     if masks.words is None:
         return rows

@@ -37,7 +37,7 @@ def adapt(make: Callable[[ModelConfig], nn.Module]) -> Callable[[ModelConfig, Ma
     """A builder for `backbones.register` from a function that makes the module.
 
     Words on a manifold are read through log_0, and states are vectors of R^D. `word_dropout`,
-    `input_dropout` and `output_dropout` are applied here, around the module.
+    `input_dropout` and `output_dropout` are applied here, around the module; all are inverted.
 
     Raises (the builder):
       InputError: the module returns states of another shape than [B, T, D].
@@ -98,7 +98,8 @@ def _backbone(module: Any, config: ModelConfig) -> Backbone:
         if rng is not None:
             rng, inner = jax.random.split(rng)
         masks = dropout.masks(rng, tokens, config, state_dim)
-        rows = inputs.read(lambda v: read(params, v), table, prep, tokens, masks)
+        kept = 1 / (1 - config.word_dropout)
+        rows = inputs.read(lambda v: read(params, v), table, prep, tokens, masks, kept)
         visited, carry = module.apply(
             params,
             rows,

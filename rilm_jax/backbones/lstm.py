@@ -97,14 +97,16 @@ class Layer(nn.Module):
     ) -> tuple[jax.Array, Carry]:
         w_h = self.W_h
 
+        # The carry stays whole: the next window reads it through a mask of its own.
         def step(state: Carry, rows: jax.Array) -> Carry:
             h, c = state
-            h, c = cell(rows + h @ w_h, c)
-            return dropout.apply(dropped, h), c
+            return cell(rows + dropout.apply(dropped, h) @ w_h, c)
 
-        return truncation.scan(
-            step, carry, inputs, mask, self.k, emit=lambda state, x: state[0], keep="all"
-        )
+        def emit(state: Carry, rows: jax.Array) -> jax.Array:
+            del rows
+            return dropout.apply(dropped, state[0])
+
+        return truncation.scan(step, carry, inputs, mask, self.k, emit=emit, keep="all")
 
 
 class LSTM(nn.Module):

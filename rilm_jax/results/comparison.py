@@ -7,6 +7,7 @@ import numpy as np
 from scipy import stats
 
 from rilm_jax.errors import InputError
+from rilm_jax.results.record import by_seed
 from rilm_jax.summaries import SCORES
 
 CONFIDENCE = 0.95
@@ -81,7 +82,7 @@ def summaries(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Interval]
             )
     found = {}
     for name in SCORES:
-        one, other = (_by_seed(summary, name) for summary in (a, b))
+        one, other = (by_seed(summary, name) for summary in (a, b))
         if one and other:
             found[name] = paired(one, other)
     if not found:
@@ -91,7 +92,7 @@ def summaries(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Interval]
 
 def unfinished(summary: Mapping[str, Any], name: str) -> list[int]:
     """The seeds that have no finite score of that name."""
-    return [seed for seed in summary["seeds"] if seed not in _by_seed(summary, name)]
+    return [seed for seed in summary["seeds"] if seed not in by_seed(summary, name)]
 
 
 def _of_one_text(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
@@ -99,12 +100,3 @@ def _of_one_text(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     if None in hashes:  # of a version that recorded none
         return a["config"]["corpus"] == b["config"]["corpus"]
     return hashes[0] == hashes[1]
-
-
-def _by_seed(summary: Mapping[str, Any], name: str) -> dict[int, float]:
-    scores = summary[name]["per_seed"]
-    return {
-        seed: score
-        for seed, score in zip(summary["seeds"], scores, strict=True)
-        if score is not None
-    }

@@ -11,7 +11,7 @@ from typing import Any
 
 from rilm_jax import markdown as md
 from rilm_jax import recipes
-from rilm_jax.results.record import by_seed, seeds, spread, text, text_name
+from rilm_jax.results.record import by_seed, differences, seeds, spread, text, text_name
 from rilm_jax.results.table import shown_options
 
 _SCORE = "best_valid_ppl"
@@ -106,7 +106,7 @@ def _shared(a: Run | None, b: Run | None) -> list[tuple[float, float]]:
 
 
 def _difference(a: Run | None, b: Run | None) -> str:
-    return ", ".join(f"{x - y:+.2f}" for x, y in _shared(a, b)) or "-"
+    return differences(by_seed(a), by_seed(b)) if a and b else "-"
 
 
 def _ratio(a: Run | None, b: Run | None) -> str:

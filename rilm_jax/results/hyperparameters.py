@@ -21,11 +21,7 @@ def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
     Args:
       runs: summaries by their file, CORPUS/NAME.json.
     """
-    tuned = {
-        path: run
-        for path, run in runs.items()
-        if run["config"]["preset"] == "tuned" and not record.has_added_loss(run)
-    }
+    tuned = {path: run for path, run in runs.items() if run["config"]["preset"] == "tuned"}
     found = [run for _, run in record.best_of_each(tuned, record.model_on_text).values()]
     if not found:
         return ""

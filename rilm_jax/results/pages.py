@@ -70,8 +70,9 @@ def pages(
         {path: run for path, run in runs.items() if path.parent.parent == parent}
         for parent in (folder, folder / trials.FOLDER)
     )
-    found = findings.five_seeds(whole)
-    parts = [table.markdown(whole), found, grids.markdown(whole), hyperparameters.markdown(whole)]
+    main = record.main_models(whole)
+    found = findings.five_seeds(main)
+    parts = [table.markdown(whole), found, grids.markdown(main), hyperparameters.markdown(main)]
     made = "\n".join(filter(None, parts))
     note = "Made by `python experiments/table.py`; not to be edited."
     contents = {
@@ -83,7 +84,7 @@ def pages(
         path: f"# {title}\n\n{note}\n\n{content}" if content else None
         for path, (title, content) in contents.items()
     }
-    brief = "\n".join(filter(None, [table.brief(whole), found]))
+    brief = "\n".join(filter(None, [table.brief(main), found]))
     return shown | ({readme: _with_table(readme, brief)} if readme else {})
 
 

@@ -144,9 +144,13 @@ def best_of_each(
     return best
 
 
-def has_added_loss(run: Mapping[str, Any]) -> bool:
-    """Whether a model has the augmented loss, which its own paper has not; TYING.md shows those."""
-    return bool(run["config"].get("augment")) and run["config"]["preset"] != "tying"
+def main_models(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
+    """All but the Tying paper's models and the others that have its loss: TYING.md shows those."""
+    return {
+        path: run
+        for path, run in runs.items()
+        if run["config"]["preset"] != "tying" and not run["config"].get("augment")
+    }
 
 
 def model_on_text(run: Mapping[str, Any]) -> Hashable:
@@ -170,16 +174,19 @@ def best_by_title(
 ) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
     """The best run of every title at every size; best titles first.
 
+    The augmented loss on a model whose paper has none is left to TYING.md.
+
     Args:
-      runs: by file; those without a finished seed are left out, and those that `has_added_loss`.
-      corpus: of the runs that are asked for.
+      runs: by file; those without a finished seed are left out.
+      corpus: of the runs that are asked for, of the whole of it.
       vocab_size: of them.
     """
     wanted = {
         path: run
         for path, run in runs.items()
         if (run["config"]["corpus"], run["config"]["vocab_size"]) == (corpus, vocab_size)
-        and not has_added_loss(run)
+        and run["config"].get("part", "all") == "all"
+        and (run["config"]["preset"] == "tying" or not run["config"].get("augment"))
     }
 
     def of(config):
@@ -205,12 +212,14 @@ def best_curves(
 
 
 def text(run: Mapping[str, Any]) -> tuple[str, int, str]:
-    """What a run's perplexity is of: the corpus, V, and the text's hashes.
+    """What a run's perplexity is of: the corpus or a part of it, V, and the text's hashes.
 
     Two texts of one name, as the help texts of two Pythons, are two texts.
     """
     config, content = run["config"], str(run["corpus"].get("sha256"))
-    return Path(config["corpus"]).name, config["vocab_size"], content
+    part = config.get("part", "all")
+    name = Path(config["corpus"]).name + ("" if part == "all" else f" ({part} half)")
+    return name, config["vocab_size"], content
 
 
 def text_name(of: tuple[str, int, str]) -> str:
@@ -222,6 +231,11 @@ def by_seed(run: Mapping[str, Any], score: str = "best_valid_ppl") -> dict[int, 
     """A score of every seed that is finite."""
     found = zip(run["seeds"], run[score]["per_seed"], strict=True)
     return {seed: value for seed, value in found if value is not None}
+
+
+def differences(a: Mapping[int, float], b: Mapping[int, float]) -> str:
+    """a - b of every seed that both have, as it is told; "-" if there is none."""
+    return ", ".join(f"{a[seed] - b[seed]:+.2f}" for seed in a if seed in b) or "-"
 
 
 def seeds(run: Mapping[str, Any]) -> str:

@@ -170,15 +170,7 @@ def _table(
 
 
 def _best(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:
-    """Of the runs of one model on one text, the lowest in validation, and so of five seeds.
-
-    Those that TYING.md shows beside each other are left to it.
-    """
-    runs = {
-        path: run
-        for path, run in runs.items()
-        if run["config"]["preset"] != "tying" and not record.has_added_loss(run)
-    }
+    """Of the runs of one model on one text, the lowest in validation, and so of five seeds."""
     whole = {path: run for path, run in runs.items() if len(by_seed(run)) >= WHOLE}
     return dict(
         found

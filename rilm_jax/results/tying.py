@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from rilm_jax import markdown as md
 from rilm_jax import presets, recipes
-from rilm_jax.config import RunConfig, from_flat
+from rilm_jax.config import RunConfig, flat_fields, from_flat
+from rilm_jax.errors import InputError
 from rilm_jax.results import record
-from rilm_jax.results.record import number, spread
+from rilm_jax.results.record import differences, number, spread
 
 Run = Mapping[str, Any]
 
@@ -58,7 +59,8 @@ _VARIANTS = {
     ("tied", False): "RE",
     ("tied", True): "REAL",
 }
-_OF_LOSS = ("augment=", "augment_temperature=", "target_grad=", "seeds=")
+_READ_BY_AUGMENT = ("augment", "augment_temperature", "target_grad", "cross_entropy")
+_OF_LOSS = (*(f"{name}=" for name in _READ_BY_AUGMENT), "seeds=")
 _UNTOLD = ("preset=", "augment=", "dim=", "num_epochs=", "seeds=", "part=")  # of a variant
 
 
@@ -120,7 +122,7 @@ def _by_epoch(rows: list[_Row]) -> str:
 def _gain(row: _Row, plain: _Row) -> str:
     """Validation perplexity less that of VD, each at its best of the epochs that both have."""
     lengths = {len(row.curve), len(plain.curve)}
-    said = _differences(_best(row, min(lengths)), _best(plain, min(lengths)))
+    said = differences(_best(row, min(lengths)), _best(plain, min(lengths)))
     return said if len(lengths) == 1 else f"{said} (epoch {min(lengths)})"
 
 
@@ -134,26 +136,23 @@ def _best(row: _Row, epochs: int) -> dict[int, float]:
     return best
 
 
-def _differences(a: Mapping[int, float], b: Mapping[int, float]) -> str:
-    return ", ".join(f"{a[seed] - b[seed]:+.2f}" for seed in a if seed in b) or "-"
-
-
 def _elsewhere(runs: Mapping[Path, Run]) -> str:
     """Runs with the augmented loss beside the same without it, on models the paper has not."""
     others = {path: run for path, run in runs.items() if run["config"]["preset"] != "tying"}
-    alike: dict[RunConfig, Run] = {}
+    alike: dict[RunConfig | None, Run] = {}
     for run in sorted(others.values(), key=lambda run: len(record.by_seed(run))):
         if not run["config"].get("augment"):
             alike[_without_augment(run)] = run
     rows = []
     for path, run in others.items():
-        plain = alike.get(_without_augment(run))
-        if not run["config"].get("augment") or plain is None:
+        of = _without_augment(run)
+        if not run["config"].get("augment") or of is None or of not in alike:
             continue
+        plain = alike[of]
         model = [f"{recipes.model_name(run['config'])}-{run['config']['head']}"]
         model += (o for o in record.options(run, path.stem) if not o.startswith(_OF_LOSS))
         scores = [spread(each["best_valid_ppl"], "±") for each in (plain, run)]
-        gain = _differences(record.by_seed(run), record.by_seed(plain))
+        gain = differences(record.by_seed(run), record.by_seed(plain))
         text = record.text_name(record.text(run))
         rows.append([text, ", ".join(model), _gamma(run), *scores, gain])
     if not rows:
@@ -163,10 +162,17 @@ def _elsewhere(runs: Mapping[Path, Run]) -> str:
     return f"## The augmented loss on other models\n\n{made}\n"
 
 
-def _without_augment(run: Run) -> RunConfig:
-    """The configuration without what only the augmented loss reads, and without seeds."""
-    unread = {"augment": 0.0, "augment_temperature": 20.0, "target_grad": False, "seeds": [0]}
-    return from_flat({**run["config"], **unread})
+def _without_augment(run: Run) -> RunConfig | None:
+    """The configuration without what only the augmented loss reads, and without seeds.
+
+    None for a run of a version that had other fields.
+    """
+    fields = flat_fields()
+    unread = {name: fields[name].default for name in _READ_BY_AUGMENT}
+    try:
+        return from_flat({**run["config"], **unread, "seeds": [0]})
+    except InputError:
+        return None
 
 
 def _gamma(run: Run) -> str:

@@ -251,11 +251,10 @@ class _Run:
             return self._sum_up(progress, began)
 
     def _stale(self, progress: Progress) -> bool:
-        """Whether the run ends early: `patience` epochs have brought no seed forward."""
+        """Whether the run ends early: no seed lives, or `patience` epochs brought none forward."""
         epochs = int(progress.state.step) / self.steps_per_epoch
-        return bool(self.config.patience) and (
-            epochs - progress.best.epoch.max() >= self.config.patience
-        )
+        waited = epochs - progress.best.epoch.max()
+        return bool((progress.died >= 0).all()) or 0 < self.config.patience <= waited
 
     def _epoch(self, progress: Progress, epoch: int, shown: Any, began: float) -> Progress:
         """From the current step to the end of its epoch, with the evaluation there."""
@@ -305,9 +304,10 @@ class _Run:
         died, norm = _first_deaths(info, progress.died, step)
         for seed, at, size in zip(self.config.seeds, died, norm, strict=True):
             if at >= 0 and at not in progress.died:
+                others = "the run ends" if (died >= 0).all() else "the other seeds go on"
                 shown.write(
                     f"Seed {seed} is frozen at step {at}: its loss or gradient is not finite "
-                    f"(gradient norm {size:g}); the other seeds go on."
+                    f"(gradient norm {size:g}); {others}."
                 )
         norm = np.where(progress.died >= 0, progress.died_norm, norm)
         return progress._replace(state=state, nll=nll, weight=weight, died=died, died_norm=norm)
@@ -380,6 +380,7 @@ class _Run:
         results = {
             "params": sizes.count(jax.tree.map(lambda x: x[0], progress.state.params)),
             "steps": steps,
+            "epochs": steps / self.steps_per_epoch,
             "final_valid_ppl": over_seeds(final["ppl"]),
             "best_valid_ppl": over_seeds(best.ppl),
             "best_valid_ppl_non_unk": over_seeds(best.ppl_non_unk),

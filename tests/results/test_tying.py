@@ -119,5 +119,13 @@ def test_the_loss_on_another_model_stands_beside_that_model_without_it(page):
     assert rows[1:] == [shown]
 
 
+def test_a_run_of_another_version_is_passed_over(page, monkeypatch):
+    kept = config.to_flat
+    monkeypatch.setattr(config, "to_flat", lambda run: kept(run) | {"a field of another": 1})
+    assert (
+        page(("wikitext2", "hyprilm", [30.0]), ("wikitext2", "hyprilm,augment=0.2", [29.0])) == ""
+    )
+
+
 def test_without_such_a_run_there_is_no_page(page):
     assert page(("wikitext2", "hyprilm", [30.0])) == ""

@@ -136,7 +136,7 @@ def test_the_summary_says_what_came_of_it(undisturbed, corpus, tiny):
         "head": 1,
     }
     assert set(summary["floor"]) == {"unigram", "kn5", "unigram_non_unk", "kn5_non_unk"}
-    assert summary["frozen"] == []
+    assert summary["frozen"] == [] and summary["epochs"] == summary["config"]["num_epochs"]
     valid = [r for r in metrics_of(undisturbed) if r["split"] == "valid"]
     test = metrics_of(undisturbed)[-1]
     final, best = summary["final_valid_ppl"], summary["best_valid_ppl"]
@@ -547,6 +547,7 @@ def test_a_run_whose_seeds_all_die_ends_with_nothing_to_average(tmp_path, corpus
     config = tiny({"manifold": "euclidean"}, learning_rate=1e30, schedule="constant", seeds=(1, 2))
     summary = run(config, tmp_path, corpus=corpus)
     assert [f["seed"] for f in summary["frozen"]] == [1, 2]
+    assert summary["epochs"] == 1 < config.num_epochs
     assert summary["test_ppl"] == {"per_seed": [None, None], "mean": None, "std": None}
 
 
