@@ -38,7 +38,6 @@ LENGTH = 10  # @param {type: "integer"}
 
 # %%
 # %matplotlib inline
-import platform
 import tempfile
 from pathlib import Path
 
@@ -46,13 +45,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import rilm_jax
 from rilm_jax import build, config, data, recipes, trained, training
 from rilm_jax.analysis import collapse, figures, geometry
 from rilm_jax.manifolds import poincare
+from rilm_jax.training.summary import circumstances
 
-print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
-print(f"on {jax.devices()[0].device_kind}")
+setting = circumstances()
+print(", ".join(f"{name} {version}" for name, version in setting["versions"].items()))
+print("on", setting["device"])
 
 # %% [markdown]
 # ## What the gap does

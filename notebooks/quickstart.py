@@ -39,20 +39,20 @@ PROMPT = "the value of"  # @param {type: "string"}
 
 # %%
 # %matplotlib inline
-import platform
 import tempfile
 from pathlib import Path
 
 import jax
 from IPython.display import Markdown, display
 
-import rilm_jax
 from rilm_jax import config, recipes, results, terminal, trained, training
 from rilm_jax.analysis import curves, side_by_side, top_k_words
 from rilm_jax.generation import generate
+from rilm_jax.training.summary import circumstances
 
-print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
-print(f"on {jax.devices()[0].device_kind}")
+setting = circumstances()
+print(", ".join(f"{name} {version}" for name, version in setting["versions"].items()))
+print("on", setting["device"])
 
 # %% [markdown]
 # ## Train
