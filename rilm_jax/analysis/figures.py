@@ -22,8 +22,12 @@ GREY = "0.45"
 
 
 def style(i: int) -> dict[str, Any]:
-    """Colour and marker of the i-th of several curves; no two of the first 56 are alike."""
-    return {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)]}
+    """Colour, marker and line of the i-th of several curves; no two of the first 56 are alike.
+
+    Lines are dashed where colours come again.
+    """
+    line = "-" if i < len(CYCLE) else (0, (4, 1.5))
+    return {"color": CYCLE[i % len(CYCLE)], "marker": MARKERS[i % len(MARKERS)], "linestyle": line}
 
 
 def new(width: float = 5.0, height: float = 3.4) -> "Figure":
