@@ -47,19 +47,20 @@ DATA_DIR = ""  # @param {type: "string"}
 import os
 
 # %matplotlib inline
-import platform
 import tempfile
 
 import jax
 from IPython.display import Markdown, display
 
-import rilm_jax
 from rilm_jax import config, recipes, results, terminal, training
 from rilm_jax.analysis import curves
 from rilm_jax.errors import InputError
+from rilm_jax.results import findings, grids, hyperparameters, tying
+from rilm_jax.training.summary import circumstances
 
-print(f"rilm_jax {rilm_jax.__version__}, jax {jax.__version__}, Python {platform.python_version()}")
-print(f"on {jax.devices()[0].device_kind}")
+setting = circumstances()
+print(", ".join(f"{name} {version}" for name, version in setting["versions"].items()))
+print("on", setting["device"])
 
 # %% [markdown]
 # ## The table
@@ -69,6 +70,16 @@ folder = ROOT / "experiments" / "results"
 record = results.read_all(folder)
 finished = {path: run for path, run in record.items() if path.parent.parent == folder}
 display(Markdown(results.markdown(finished)))
+
+# %% [markdown]
+# What five seeds show, the same models under other heads and at other dimensions, what each was trained with, and the variants
+# of "Tying Word Vectors and Word Classifiers":
+
+# %%
+main = results.main_models(finished)
+for view in (findings.five_seeds, grids.markdown, hyperparameters.markdown):
+    display(Markdown(view(main)))
+display(Markdown(tying.markdown(finished)))
 
 # %% [markdown]
 # ## Learning curves, and perplexity against size and compute
