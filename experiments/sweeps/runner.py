@@ -89,9 +89,9 @@ def plan(
     finished = [run for summary in summaries if (run := _config_of(summary))]
     rows = [row for i, row in enumerate(runs) if not _is_within_another(i, list(runs.values()))]
     left = [row for row in rows if not any(includes(run, runs[row]) for run in finished)]
-    if shortest_first:
-        left.sort(key=lambda row: estimator.seconds(runs[row]) or estimator.amount(runs[row]))
     timed = [(row, estimator.seconds(runs[row])) for row in left]
+    if shortest_first:
+        timed.sort(key=lambda item: item[1] or estimator.amount(runs[item[0]]))
     too_long = [(row, s) for row, s in timed if limit and s and s > limit]
     todo = [(row, s) for row, s in timed if not (limit and s and s > limit)]
     return Plan(todo, too_long, len(rows) - len(left), estimator.basis)

@@ -22,20 +22,20 @@ def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
       runs: summaries by their file, CORPUS/NAME.json.
     """
     tuned = {path: run for path, run in runs.items() if run["config"]["preset"] == "tuned"}
-    found = [run for _, run in record.best_of_each(tuned, record.model_on_text).values()]
+    found = list(record.best_of_each(tuned, record.model_on_text).values())
     if not found:
         return ""
-    found.sort(key=lambda run: list(recipes.CORPORA).index(_corpus(run)))
+    found.sort(key=lambda item: list(recipes.CORPORA).index(item[0].parent.name))
     values = {
-        name: [_said(run["config"].get(name, field.default)) for run in found]
+        name: [_said(run["config"].get(name, field.default)) for _, run in found]
         for name, field in configuration.flat_fields().items()
         if name in _decided()
     }
     varied = [name for name, of in values.items() if len(set(of)) > 1]
     shared = ", ".join(f"{name}={of[0]}" for name, of in values.items() if name not in varied)
     rows = [
-        [_corpus(run), record.title(run["config"]), *(values[name][i] for name in varied)]
-        for i, run in enumerate(found)
+        [path.parent.name, record.title(run["config"]), *(values[name][i] for name in varied)]
+        for i, (path, run) in enumerate(found)
     ]
     made = md.table(["dataset", "model", *varied], rows, right=varied)
     return f"What each model's best tuned run was trained with:\n\n{made}\n\nAll have {shared}.\n"
@@ -43,11 +43,6 @@ def markdown(runs: Mapping[Path, Mapping[str, Any]]) -> str:
 
 def _decided() -> set[str]:
     return {"dim", *(name for _, then in presets.RULES["tuned"] for name in then)} - _NOT_HOW
-
-
-def _corpus(run: Mapping[str, Any]) -> str:
-    corpus = run["config"]["corpus"]
-    return corpus if corpus in recipes.CORPORA else "text"
 
 
 def _said(value: Any) -> str:

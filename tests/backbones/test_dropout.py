@@ -113,9 +113,9 @@ def test_a_module_reads_the_words_that_are_kept_larger():
 
     def alone(factor):
         embed = jax.tree.map(lambda x: factor * x, params["embed"])
-        return model.hidden(params | {"embed": embed}, tokens[:1], model.initial_carry(params, 1))[
-            0
-        ]
+        one = model.initial_carry(params, 1)
+        states, _ = model.hidden(params | {"embed": embed}, tokens[:1], one)
+        return states
 
     kept, dropped = (jnp.isclose(states, alone(f), rtol=1e-5).all((1, 2)) for f in (4.0, 0.0))
     assert (kept | dropped).all() and 3 < kept.sum() < 20
