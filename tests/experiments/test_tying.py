@@ -23,7 +23,14 @@ def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
     flags = ["--contexts=2", "--length=3", "--top_k=2", f"--out={tmp_path / 'page.md'}"]
     finished = launch("predictions", *two_runs, *flags)
     assert (finished.status, finished.err) == (0, "")
-    assert (tmp_path / "page.md").read_text("utf-8") == finished.out
+    page = (tmp_path / "page.md").read_text("utf-8")
+    assert (
+        page.startswith(finished.out)
+        and f"--contexts=2 --length=3 --top_k=2 --out={tmp_path}" in page
+    )
+    record = json.loads((tmp_path / "page.json").read_text("utf-8"))
+    for of_context in record["contexts"]:
+        assert all(len(of_model) == 2 for of_model in of_context["probabilities"].values())
     lines = finished.out.splitlines()
     assert all(len(line) <= 80 for line in lines if line.startswith("|"))
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
@@ -32,6 +39,8 @@ def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
     assert len([line for line in lines if line.startswith("After *")]) == 2
     (shares,) = [line[1:] for line in cells if line and line[0] == "lstm-line" and line[1] != "p"]
     assert all(0 < float(cell) < 1 for cell in shares)
+    recorded = record["shares"]["lstm-line"].values()
+    assert [float(cell) for cell in shares] == pytest.approx([*recorded], abs=1e-4)
     best, second = (float(line[1]) for line in cells[-2:])
     assert 0 < second <= best < 1
 
@@ -42,6 +51,7 @@ def test_predictions_stand_side_by_side(launch, two_runs, tmp_path):
         ("--contexts=9999", "do not fit into"),
         ("--length=99999", "do not fit into"),
         ("--top_k=201", "--top_k=201 is more than the 200 words"),
+        ("--out=page", "--out=page is no page; give a name that ends in .md"),
     ],
 )
 def test_predictions_of_more_than_there_is_are_refused(launch, two_runs, flag, sentence):
