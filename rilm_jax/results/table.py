@@ -76,7 +76,8 @@ five. *gated* is a form of RiLM with a second matrix ([models](docs/model.md)). 
 whole split, every target once; mean ± standard deviation over the seeds, each at its best
 validation epoch. *5-gram* is modified Kneser-Ney on the same text and vocabulary; *paper* is what
 the RiLM paper reports. [RESULTS.md](experiments/results/RESULTS.md) has every run with its command,
-commit and speed, and perplexity without `<unk>`."""
+commit and speed, and perplexity without `<unk>`; the Tying paper's recipes stand in
+[docs/tying.md](docs/tying.md)."""
 _NOTES = """\
 Perplexity: exp of the mean negative log-likelihood over the whole split, every target once; mean ±
 standard deviation (n - 1) over the seeds, each at its best validation epoch. *non-`<unk>`* counts
