@@ -138,7 +138,7 @@ def tying() -> list[Row]:
 
 
 def tying_gpu() -> list[Row]:
-    """All of the Tying paper's tables, whole runs, for one data-centre GPU."""
+    """All of the Tying paper's tables, and REAL's other reading; whole runs, for one GPU."""
     rows = []
     for units in (200, 650, 1500):
         rows += _rows("ptb", _tying_variants(units, "augment=0.65"), ONE_SEED)
