@@ -66,8 +66,10 @@ def main() -> None:
     ]
     header = ["model", *next(iter(of_words.values()))]
     page = (
-        "# Predictions\n\nMean probability over validation targets that are words: of the target,\n"
-        "of its ten neighbours in the embedding, of the twenty most frequent words, and\n"
+        "# Predictions\n\n"
+        "Mean probability over the targets that are words in the first 200 windows of 64\n"
+        "of the validation text, each read from the start: of the target, of its ten\n"
+        "neighbours in the model's own embedding, of the twenty most frequent words, and\n"
         f"of `<unk>`.\n\n{markdown.table(header, rows, right=header[1:], padded=True)}\n"
     )
 

@@ -81,7 +81,8 @@ def main() -> None:
         )
         jax.clear_caches()
     arguments = [f"--betas={','.join(_BETAS.value)}"]
-    arguments += [f"--{flag.name}={flag.value}" for flag in (_WORDS, _EPOCHS, _DIM)]
+    told = (_WORDS, _EPOCHS, _DIM, _WORKDIR, *([_OUT] if _OUT.value else []))
+    arguments += [f"--{flag.name}={flag.value}" for flag in told]
     record = {"command": shlex.join(["python", "experiments/subspace.py", *arguments])}
     record |= {"seed": _SEED, "vocab_size": len(excerpt.vocab), "temperature": _TEMPERATURE}
     record |= {"rows": rows, **summary.circumstances()}
