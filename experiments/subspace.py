@@ -36,6 +36,7 @@ _OUT = flags.DEFINE_string(
 )
 _WORDS = flags.DEFINE_integer("words", 20_000, "of the training text", lower_bound=100)
 _EPOCHS = flags.DEFINE_integer("epochs", 40, "passes over them", lower_bound=1)
+_RATE = flags.DEFINE_float("learning_rate", 2e-3, "of AdamW", lower_bound=1e-6)
 _DIM = flags.DEFINE_integer("dim", 300, "units, and dimensions of a word", lower_bound=1)
 
 _SEED, _TEMPERATURE = 42, 10.0
@@ -81,7 +82,7 @@ def main() -> None:
         )
         jax.clear_caches()
     arguments = [f"--betas={','.join(_BETAS.value)}"]
-    told = (_WORDS, _EPOCHS, _DIM, _WORKDIR, *([_OUT] if _OUT.value else []))
+    told = (_WORDS, _EPOCHS, _RATE, _DIM, _WORKDIR, *([_OUT] if _OUT.value else []))
     arguments += [f"--{flag.name}={flag.value}" for flag in told]
     record = {"command": shlex.join(["python", "experiments/subspace.py", *arguments])}
     record |= {"seed": _SEED, "vocab_size": len(excerpt.vocab), "temperature": _TEMPERATURE}
@@ -125,8 +126,8 @@ def _run(vocab_size: int, beta: float) -> config.RunConfig:
     )
     string = (
         f"lstm-linear,vocab_size={vocab_size},dim={_DIM.value},unit_words=True,{augment}"
-        f"cross_entropy={1 - beta},batch_size=20,window=35,output_dropout=0,learning_rate=2e-3,"
-        f"num_epochs={_EPOCHS.value},seeds={_SEED}"
+        f"cross_entropy={1 - beta},batch_size=20,window=35,output_dropout=0,"
+        f"learning_rate={_RATE.value},num_epochs={_EPOCHS.value},seeds={_SEED}"
     )
     return config.from_flat(recipes.recipe("ptb", string))
 

@@ -120,6 +120,24 @@ def test_a_learned_curvature_is_one_parameter():
     assert learned["embed"]["c"].shape == ()
 
 
+@pytest.mark.parametrize("backbone", ["lstm", "rhn"])
+def test_a_uniform_start_fills_its_range_in_every_matrix(backbone):
+    plain = {"backbone": backbone, "head": "linear", "manifold": "euclidean", "vocab_size": 200}
+    model = build(ModelConfig(**plain, dim=32, init="uniform", init_scale=0.05))
+    params = model.init(jax.random.key(0))
+    matrices = {
+        path[-1].key: x for path, x in jax.tree_util.tree_leaves_with_path(params) if x.ndim > 1
+    }
+    recurrent = {"lstm": {"W_x", "W_h"}, "rhn": {"W", "R", "b"}}[backbone]
+    assert matrices.keys() == {"table", "W", *recurrent}
+    assert params["embed"]["table"].shape == params["head"]["W"].shape == (200, 32)
+    for name, x in matrices.items():
+        if name != "b":  # an RHN's has a row a layer
+            assert 0.99 * 0.05 < jnp.max(jnp.abs(x)) <= 0.05
+            np.testing.assert_allclose(jnp.std(x), 0.05 / np.sqrt(3), rtol=0.03)
+    assert jnp.any(params["embed"]["table"] != params["head"]["W"])
+
+
 # ----------------------------------------------------------------------------------- options
 
 

@@ -318,3 +318,8 @@ def test_the_tying_presets_highway_network():
     drops = (run.model.word_dropout, run.model.input_dropout, run.model.dropout)
     assert (*drops, run.model.output_dropout) == (0.25, 0.75, 0.25, 0.75)
     assert (run.learning_rate, run.clip_norm, run.weight_decay) == (0.2, 10.0, 1e-7)
+    assert (run.optimizer, run.schedule, run.decay_from) == ("sgd", "epochs", 20)
+    assert run.decay == pytest.approx(1 / 1.02)
+    assert (run.model.init, run.model.init_scale) == ("uniform", 0.04)
+    assert (run.mode, run.batch_size, run.window, run.eval_streams) == ("stream", 20, 35, 1)
+    assert run.reduction == "sum_time_mean_batch"

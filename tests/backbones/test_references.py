@@ -1,5 +1,7 @@
 """Each baseline against its formulas written out slowly in NumPy, in float64."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from jax.test_util import check_grads
 
 from rilm_jax import ModelConfig, build
-from rilm_jax.backbones import lstm, ssm, transformer
+from rilm_jax.backbones import dropout, lstm, ssm, transformer
 
 V, D, B, T = 20, 8, 2, 9
 
@@ -20,7 +22,21 @@ def double():
     jax.config.update("jax_enable_x64", before)
 
 
-def made(backbone, **options):
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every mask that is drawn while the test runs, in order."""
+    masks, inverted = [], dropout.inverted
+
+    def noted(*args):
+        masks.append(inverted(*args))
+        return masks[-1]
+
+    monkeypatch.setattr(dropout, "inverted", noted)
+    return masks
+
+
+def made(backbone, key=None, **options):
+    """Weights, word vectors and states; with a key, those of training, whose masks it decides."""
     config = ModelConfig(
         backbone=backbone,
         head="tied",
@@ -39,7 +55,8 @@ def made(backbone, **options):
     )
     params["embed"]["table"] = 10 * params["embed"]["table"]
     tokens = jax.random.randint(jax.random.key(2), (B, T), 0, V)
-    states, _ = jax.jit(model.hidden)(params, tokens, model.initial_carry(params, B))
+    hidden = jax.jit(model.hidden) if key is None else functools.partial(model.hidden, rng=key)
+    states, _ = hidden(params, tokens, model.initial_carry(params, B))
     weights = jax.tree.map(np.asarray, params["backbone"]["params"])
     return weights, np.asarray(params["embed"]["table"])[tokens], np.asarray(states)
 
@@ -52,19 +69,34 @@ def rms(x, norm):
     return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * norm["scale"]
 
 
-def test_lstm():
-    weights, x, states = made("lstm", hidden_dim=5, projection=True, num_layers=3)
-    for layer in range(3):
+def lstm_states(weights, x, masks):
+    """Of as many layers as there are masks [B, H], which every step reads and passes on."""
+    for layer, mask in enumerate(masks):
         w = weights[f"layers_{layer}"]
-        h = c = np.zeros((B, 5))
+        h = c = np.zeros_like(mask)
         out = []
         for t in range(T):
-            i, f, g, o = np.split(x[:, t] @ w["W_x"] + h @ w["W_h"] + w["b"], 4, axis=1)
+            z = x[:, t] @ w["W_x"] + (mask * h) @ w["W_h"] + w["b"]
+            i, f, g, o = np.split(z, 4, axis=1)
             c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
             h = sigmoid(o) * np.tanh(c)
-            out.append(h)
+            out.append(mask * h)
         x = np.stack(out, 1)
-    np.testing.assert_allclose(states, x, rtol=1e-10, atol=1e-12)
+    return x
+
+
+def test_lstm():
+    weights, x, states = made("lstm", hidden_dim=5, projection=True, num_layers=3)
+    wanted = lstm_states(weights, x, np.ones((3, B, 5)))
+    np.testing.assert_allclose(states, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_an_lstm_has_one_mask_a_layer_on_the_way_up_and_back_and_none_on_the_words(drawn):
+    key = jax.random.key(3)
+    weights, x, states = made("lstm", key, num_layers=2, dropout=0.5)
+    masks = np.asarray(drawn[-2:])
+    assert np.any(masks[0] != masks[1])
+    np.testing.assert_allclose(states, lstm_states(weights, x, masks), rtol=1e-10, atol=1e-12)
 
 
 def test_the_lstm_cell_has_the_derivatives_written_for_it():
@@ -78,15 +110,33 @@ def test_the_forget_gate_starts_open():
     np.testing.assert_array_equal(bias, np.repeat([0.0, 1.0, 0.0, 0.0], 3))
 
 
-def test_rhn():
-    w, x, states = made("rhn", num_layers=3)
-    s = np.zeros((B, D))
+def rhn_states(w, x, mask):
+    """Of depth 3, where every layer's R reads the state through the mask [B, H]."""
+    s, out = np.zeros((B, D)), []
     for t in range(T):
         for layer in range(3):
-            mapped = s @ w["R"][layer] + w["b"][layer] + (x[:, t] @ w["W"] if layer == 0 else 0)
+            mapped = (mask * s) @ w["R"][layer] + w["b"][layer]
+            mapped = mapped + (x[:, t] @ w["W"] if layer == 0 else 0)
             gate = sigmoid(mapped[:, D:])
             s = gate * np.tanh(mapped[:, :D]) + (1 - gate) * s
-        np.testing.assert_allclose(states[:, t], s, rtol=1e-10, atol=1e-12)
+        out.append(s)
+    return np.stack(out, 1)
+
+
+def test_rhn():
+    w, x, states = made("rhn", num_layers=3)
+    wanted = rhn_states(w, x, np.ones((B, D)))
+    np.testing.assert_allclose(states, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_an_rhn_has_its_masks_for_all_steps_and_layers(drawn):
+    """On the words, on the state, and on what goes to the head."""
+    rates = {"input_dropout": 0.3, "dropout": 0.5, "output_dropout": 0.4}
+    w, x, states = made("rhn", jax.random.key(3), num_layers=3, **rates)
+    rate_of = {tuple(np.unique(m)): m for m in map(np.asarray, drawn)}
+    words, state, output = (rate_of[0.0, 1 / (1 - rate)] for rate in rates.values())
+    wanted = output[:, None] * rhn_states(w, words[:, None] * x, state)
+    np.testing.assert_allclose(states, wanted, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("init", ["contractive", "uniform"])

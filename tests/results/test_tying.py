@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from experiments.sweeps import suites
 from rilm_jax import config, recipes
 from rilm_jax.results import tying
 from rilm_jax.training.summary import statistics
@@ -104,6 +105,15 @@ def test_every_text_part_and_size_has_a_section(page):
     assert cells(made, "wikitext2: 650 units")[0][1][-2:] == ["92.3", "87.7"]
     rhn = ["RHN, RE", "-", "3 of 500", "68.50", "63.50", "-1.00", "68.1", "66.0"]
     assert cells(made, "ptb: 830 units")[0][2] == rhn
+
+
+def test_the_suite_for_a_gpu_has_a_row_for_every_value_of_the_paper(page):
+    runs = [(row.corpus, row.string.removesuffix(",seeds=42")) for row in suites.tying_gpu()]
+    made = page(*((corpus, string, [100.0]) for corpus, string in runs))
+    parts = {"all": "", "first": ", first half"}
+    for (corpus, part, units, variant), scores in tying.PAPER.items():
+        rows = cells(made, f"{corpus}{parts[part]}: {units} units")[0][1:]
+        assert [tuple(row[-2:]) for row in rows if row[0] == variant] == [scores]
 
 
 def test_the_loss_on_another_model_stands_beside_that_model_without_it(page):

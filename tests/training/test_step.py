@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from rilm_jax import build, data, rng
+from rilm_jax.heads import Augmentation
 from rilm_jax.training import make_chunk, optimizer
 from rilm_jax.training import state as states
 from rilm_jax.training import step as training_step
-from rilm_jax.training.step import Batch, objective, on_device
+from rilm_jax.training.step import Batch, augmentation, objective, on_device
 
 SEEDS = (11, 12, 13, 14, 15)
 
@@ -146,6 +147,29 @@ def test_float64_trains(corpus, steady):
         assert info.nll.dtype == jnp.float64 and jnp.all(info.finite)
     finally:
         jax.config.update("jax_enable_x64", False)
+
+
+def test_the_objective_adds_gamma_t_of_the_augmented_loss(corpus, tiny):
+    """alpha = gamma T, with the target's gradient and the share of J that the run asks for."""
+    plain = {"backbone": "lstm", "head": "linear", "manifold": "euclidean", "bias": True}
+    told = {"augment": 0.65, "augment_temperature": 4.0, "cross_entropy": 0.3}
+    batch = jax.tree.map(
+        lambda x: x[:4], on_device(data.training_windows(corpus.train, tiny().window))
+    )
+
+    def both(config):
+        model = build(config.model)
+        params = model.init(jax.random.key(0))
+        return objective(model, params, batch, None, config, None)[0], model, params
+
+    found, model, params = both(tiny(plain, **told, target_grad=True))
+    states, _ = model.hidden(params, batch.inputs, model.initial_carry(params, 4))
+    how = Augmentation(0.65 * 4, 4.0, True, 0.3)
+    wanted, _ = model.loss(params, states, batch.targets, batch.weights, augmentation=how)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert augmentation(tiny(plain, **told, target_grad=True)) == how
+    assert augmentation(tiny(plain, **told)) == how._replace(target_grad=False)
+    assert augmentation(tiny(plain)) is None
 
 
 def test_streams_train_the_root_where_they_begin(corpus, tiny):
