@@ -15,7 +15,6 @@ A record goes to experiments/results/benchmarks, SUITE.json and its tables,
 SUITE.md.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -48,8 +47,8 @@ def main() -> None:
         if not path.is_file():
             raise InputError(f"{path} is not there; measure the suite first, without --show.")
         try:
-            print(report.markdown(json.loads(path.read_text("utf-8"))))
-        except (ValueError, KeyError, TypeError) as error:
+            print(report.markdown(files.read_json(path, "measure the suite again")))
+        except (KeyError, TypeError) as error:
             raise InputError(
                 f"{path} holds no record ({error}); measure the suite again."
             ) from error

@@ -40,7 +40,7 @@ def main() -> None:
     import jax
 
     from rilm_jax import build, checkpoint, data, rng, training
-    from rilm_jax.analysis import collapse
+    from rilm_jax.analysis import collapse, figures
     from rilm_jax.training import summary
 
     path = Path(_OUT.value or _RESULTS) / f"{_CORPUS.value}.json"
@@ -80,7 +80,7 @@ def main() -> None:
         f"![|h| by step]({_CORPUS.value}.png)\n"
     )
     files.write_record(path, record, page)
-    collapse.plot(rows, path.with_suffix(".png"))
+    figures.save(collapse.plot(rows), path.with_suffix(".png"))
     print(table)
 
 

@@ -1,15 +1,15 @@
 """Draws the pictures: of the record, and of trained models.
 
-Learning curves, and perplexity against parameters and compute, from the runs on
-record:
+Learning curves, perplexity against parameters and compute, |h| step by step,
+and the distance of W and L, from what is on record:
   python experiments/plot.py
 
 A context's way along a prefix, how far out words and contexts lie, and the
 likeliest next words, of trained models side by side:
   python experiments/plot.py --workdir=runs/quickstart/hyprilm --workdir=runs/quickstart/flatrilm
 
-Pictures go to experiments/results/figures, or to --out. |h| step by step is
-drawn by collapse.py, the distance of W and L by subspace.py.
+Pictures go to experiments/results/figures, those of collapse.py and subspace.py
+beside their record, or all of them to --out.
 """
 
 import shlex
@@ -46,9 +46,15 @@ def main() -> None:
 
 
 def _of_record(folder: Path, out: Path) -> list[Path]:
-    from rilm_jax.analysis import curves, figures
+    from rilm_jax.analysis import collapse, curves, figures, subspace
 
     written = []
+    for name, plot in (("collapse", collapse.plot), ("subspace", subspace.plot)):
+        for path in sorted((folder / name).glob("*.json")):
+            beside = path if _OUT.value is None else out / f"{name}-{path.name}"
+            written.append(beside.with_suffix(f".{_FORMAT.value}"))
+            record = files.read_json(path, f"make it anew with {name}.py")
+            figures.save(plot(record["rows"]), written[-1])
     runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
     for corpus, vocab_size in results.vocabularies(runs):
         if not (models := results.best_by_title(runs, corpus, vocab_size)):

@@ -53,7 +53,7 @@ def main() -> None:
     import jax
 
     from rilm_jax import build, checkpoint, data, training
-    from rilm_jax.analysis import subspace
+    from rilm_jax.analysis import figures, subspace
     from rilm_jax.training import summary
 
     excerpt = _excerpt(data.load("ptb", 10_000, data_dir=_DATA_DIR.value), _WORDS.value)
@@ -95,7 +95,7 @@ def main() -> None:
         "![distance against beta](ptb.png)\n"
     )
     files.write_record(path, record, page)
-    subspace.plot(rows, path.with_suffix(".png"))
+    figures.save(subspace.plot(rows), path.with_suffix(".png"))
     print(table)
 
 

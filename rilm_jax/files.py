@@ -59,6 +59,18 @@ def write_record(path: Path, record: Any, page: str) -> None:
     write(path.with_suffix(".md"), page.encode())
 
 
+def read_json(path: Path, advice: str) -> Any:
+    """The JSON document in a file.
+
+    Raises:
+      InputError: there is none; `advice` says what to do.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); {advice}.") from error
+
+
 def check_writable(folder: Path, advice: str) -> None:
     """That a folder can be made and written to: asked before the work whose results it is for.
 

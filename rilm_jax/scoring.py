@@ -86,7 +86,7 @@ def _score(run: Trained, ids: np.ndarray, **protocol: int) -> Scores:
     seeds = range(len(run.config.seeds))
     rows = [
         evaluator.nll(jax.tree.map(lambda x, seed=seed: x[seed : seed + 1], run.params))
-        for seed in bar(len(seeds), "evaluating", "seed", iterable=seeds, delay=2)
+        for seed in bar(len(seeds), "evaluating", "seed", iterable=seeds)
     ]
     return Scores(evaluator.targets, np.concatenate(rows))
 

@@ -1,11 +1,11 @@
 """What everybody may rely on in a run's summary.json."""
 
-import json
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rilm_jax import files
 from rilm_jax.errors import InputError
 
 SCORES = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl", "test_ppl_non_unk")
@@ -37,10 +37,7 @@ def read(path: Path, advice: str) -> dict[str, Any]:
     Raises:
       InputError: there is none, or it lacks something; `advice` says what to do.
     """
-    try:
-        summary = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); {advice}.") from error
+    summary = files.read_json(path, advice)
     if wrong := _wrong(summary):
         raise InputError(f"{path} is no summary of a run ({wrong} is missing or wrong); {advice}.")
     return summary

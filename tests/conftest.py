@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,12 @@ import pytest
 # Read when JAX and Matplotlib are first imported, so before any test module is collected.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    # What one process has compiled the others read; they inherit the name, and it goes with this one.
+    _compiled = tempfile.TemporaryDirectory(prefix="rilm_compiled")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 import jax
 

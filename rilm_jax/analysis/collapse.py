@@ -1,8 +1,7 @@
 """How fast contexts run to the boundary: |h| word by word, for a table and a picture."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,9 @@ from rilm_jax.analysis import figures
 from rilm_jax.embedding import Points
 from rilm_jax.errors import InputError
 from rilm_jax.model import LanguageModel, Params
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = {"mobius": figures.BLUE, "projected": figures.ORANGE, "naive": figures.PINK}
 # Where two run alike, the wider line still shows beside the narrower one drawn over it.
@@ -61,7 +63,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return markdown.table(header, lines) + "\n"
 
 
-def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+def plot(rows: Sequence[Mapping[str, Any]]) -> "Figure":
     """|h| by step, a panel for each initialisation and guard; dashed after training."""
     panels = sorted({(row["init"], row["guard"]) for row in rows})
     figure = figures.new(max(2.6 * len(panels), 5), 3.4)
@@ -80,4 +82,4 @@ def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
         axis.set(title=f"{panel[0]}, artanh by {panel[1]}", xlabel="words read", ylim=(0, 1.05))
     axes[0].set_ylabel("mean of sqrt(c) |h|  (boundary at 1)")
     figures.legend_below(figure, axes[0], columns=3)
-    figures.save(figure, path)
+    return figure

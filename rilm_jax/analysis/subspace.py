@@ -1,8 +1,7 @@
 """How far two embeddings are from spanning the same space."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +9,9 @@ from numpy.typing import ArrayLike
 from rilm_jax import markdown
 from rilm_jax.analysis import figures
 from rilm_jax.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def subspace_distance(x: ArrayLike, y: ArrayLike) -> float:
@@ -47,7 +49,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return markdown.table(["beta", "distance of W and L", "training perplexity"], cells) + "\n"
 
 
-def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+def plot(rows: Sequence[Mapping[str, Any]]) -> "Figure":
     """Distance against beta, with the value that the paper gives at each end."""
     figure = figures.new()
     (axis,) = figures.axes(figure)
@@ -56,7 +58,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
     axis.plot([0, 1], [1, 0.06], "x", color=figures.RED, label="ends, as published")
     axis.set(xlabel="share β of the augmented loss", ylabel="distance of W and L", ylim=(0, 1.05))
     axis.legend(frameon=False)
-    figures.save(figure, path)
+    return figure
 
 
 def _basis(x: np.ndarray, name: str) -> np.ndarray:

@@ -270,8 +270,8 @@ def pairwise_sqdist(xs: ArrayLike, ys: ArrayLike, c: Any, *, exact: bool = False
       exact: add up differences coordinate by coordinate, as accurate as `sqdist`. By default
         `|x - y|^2` is `|x|^2 + |y|^2 - 2 <x,y>`, one GEMM, which cancels: at c = 1 the worst
         absolute error found in float32 is 2e-5 at |log_0| = 1, 8e-4 at 2, 6e-2 at 3, and it is
-        useless from 4 on (for neighbours at d = 128; pairs that are far apart fare better, and so
-        do GEMMs that add in blocks, as those of newer versions of JAX on CPU: 6e-6, 3e-4, 2e-2).
+        useless from 4 on (for neighbours at d = 128; pairs that are far apart fare better). A GEMM
+        that adds in blocks, as some versions have on some processors, has 6e-6, 3e-4 and 2e-2.
         A point's distance to itself is not exactly 0.
 
     Returns:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rilm_jax import ModelConfig, build
-from rilm_jax.analysis import collapse
+from rilm_jax.analysis import collapse, figures
 
 
 @pytest.fixture(scope="module")
@@ -36,5 +36,5 @@ def test_the_table_has_a_row_a_recurrence(rows):
 
 
 def test_the_picture_is_drawn(rows, tmp_path):
-    collapse.plot(rows, tmp_path / "norms.png")
-    assert (tmp_path / "norms.png").read_bytes().startswith(b"\x89PNG")
+    path = figures.save(collapse.plot(rows), tmp_path / "norms.png")
+    assert path.read_bytes().startswith(b"\x89PNG")

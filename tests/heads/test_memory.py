@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rilm_jax.heads import blocked
+from rilm_jax import ModelConfig, build
+from rilm_jax.heads import Augmentation, blocked
 from rilm_jax.heads.blocked import Keys
 from rilm_jax.manifolds.product import BALL
 
@@ -50,3 +51,43 @@ def test_memory_stays_under_a_sixteenth_of_one_table_of_scores(bias):
     assert max(np.prod(s, dtype=np.int64) for s in found) < n * vocab / 16
     analysis = traced.lower().compile().memory_analysis()
     assert 0 < analysis.temp_size_in_bytes <= 4 * n * vocab / 16
+
+
+@pytest.mark.parametrize("target_grad", [False, True], ids=["constant", "target_grad"])
+@pytest.mark.parametrize(
+    ("head", "manifold"),
+    [
+        ("linear", "euclidean"),
+        ("tied", "euclidean"),
+        ("geodesic", "euclidean"),
+        ("geodesic", "poincare"),
+    ],
+)
+def test_the_augmented_loss_holds_one_block_of_states_by_words(head, manifold, target_grad):
+    """As traced, for every head: 20 windows of 350 words, 33,278 words, d = 200."""
+    vocab, width, batch = 33_278, 200, (20, 350)
+    model = build(
+        ModelConfig(
+            backbone="lstm", head=head, manifold=manifold, vocab_size=vocab, dim=width, bias=True
+        )
+    )
+    params = jax.eval_shape(model.init, jax.random.key(0))
+    tokens = jax.ShapeDtypeStruct(batch, jnp.int32)
+    weights = jax.ShapeDtypeStruct(batch, jnp.float32)
+    how = Augmentation(20.0, target_grad=target_grad)
+
+    def hidden(params, tokens):
+        return model.hidden(params, tokens, model.initial_carry(params, batch[0]))[0]
+
+    def step(params, states, targets, weights):
+        def loss(params, states):
+            return model.loss(params, states, targets, weights, augmentation=how)[0]
+
+        return jax.value_and_grad(loss, argnums=(0, 1))(params, states)
+
+    states = jax.eval_shape(hidden, params, tokens)
+    traced = jax.jit(step).trace(params, states, tokens, weights)
+    # [.., V]: scores, and the keys turned over. [V, ..] is what is made of every word.
+    found = {int(np.prod(s[:-1])) for s in shapes_in(traced.jaxpr.jaxpr) if s[-1:] == (vocab,)}
+    rows = blocked.block_size(vocab)
+    assert rows in found and max(found - {width, width + 1, width + 2}) == rows
