@@ -102,11 +102,12 @@ def _of_models(out: Path) -> list[Path]:
     seed = "the first seed of each" if _SEED.value is None else f"seed {_SEED.value}"
     context = markdown.escaped(" ".join(vocab.decode(ids)))
     prompt = [f"--prompt={_PROMPT.value}"] if _PROMPT.value else [f"--length={_LENGTH.value}"]
-    command = shlex.join(["python", "experiments/plot.py", *prompt])
-    page = f"# Next words: {corpus}\n\nMade by `{command}` from "
-    page += " and ".join(f"`{name}`" for name in found)
-    page += f", {seed}: the likeliest words after *{context}*, with their probability p"
-    page += f" and their geodesic distance d from the context.\n\n{side_by_side(likeliest)}"
+    prompt += [] if _SEED.value is None else [f"--seed={_SEED.value}"]
+    arguments = [f"--workdir={path}" for path in _WORKDIR.value] + prompt
+    command = shlex.join(["python", "experiments/plot.py", *arguments])
+    page = f"# Next words: {corpus}\n\nMade by `{command}`, {seed}: the likeliest words after "
+    page += f"*{context}*, with their probability p and their geodesic distance d from the "
+    page += f"context.\n\n{side_by_side(likeliest)}"
     path = out / f"decoding-{corpus}.md"
     files.write(path, page.encode())
     return [*written, path]

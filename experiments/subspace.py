@@ -35,8 +35,8 @@ _OUT = flags.DEFINE_string(
     "out", None, "folder of the record (default: the project's experiments/results/subspace)"
 )
 _WORDS = flags.DEFINE_integer("words", 20_000, "of the training text", lower_bound=100)
-_EPOCHS = flags.DEFINE_integer("epochs", 40, "passes over them", lower_bound=1)
-_RATE = flags.DEFINE_float("learning_rate", 2e-3, "of AdamW", lower_bound=1e-6)
+_EPOCHS = flags.DEFINE_integer("epochs", 60, "passes over them", lower_bound=1)
+_RATE = flags.DEFINE_float("learning_rate", 6e-3, "of AdamW", lower_bound=1e-6)
 _DIM = flags.DEFINE_integer("dim", 300, "units, and dimensions of a word", lower_bound=1)
 
 _SEED, _TEMPERATURE = 42, 10.0

@@ -1,5 +1,8 @@
 """The launcher that draws: of the record, and of trained models."""
 
+import json
+import shlex
+
 import pytest
 
 from rilm_jax import config, recipes, results, training
@@ -45,6 +48,7 @@ def test_the_record_and_two_models_are_drawn(launch, workdirs, fewer_words, tmp_
     assert finished.out.splitlines()[-1] == str(page)
     text = page.read_text("utf-8")
     assert len(text.split("*")[1].split()) == 3
+    assert shlex.join(["python", "experiments/plot.py", *flags, "--length=3"]) in text
     header, _, *rows = [
         [cell.strip() for cell in line.split("|")[1:-1]]
         for line in text.splitlines()
@@ -52,6 +56,28 @@ def test_the_record_and_two_models_are_drawn(launch, workdirs, fewer_words, tmp_
     ]
     assert header == ["hyprilm", "p", "d", "flatrilm", "p", "d"]
     assert len(rows) == 5 and all(0 < float(row[1]) < 1 and float(row[5]) > 0 for row in rows)
+
+
+def test_pictures_of_other_records_stand_beside_them_or_in_the_folder_given(
+    launch, workdirs, tmp_path
+):
+    folder = tmp_path / "results"
+    (folder / "collapse").mkdir(parents=True)
+    results.take_in(workdirs[:1], folder, None)
+    norms = {"untrained": {"mean": [0.1, 0.5]}, "trained": {"mean": [0.1, 0.2]}}
+    rows = [{"recurrence": "mobius", "init": "plain", "guard": "gap", **norms}]
+    record = folder / "collapse" / "pydoc.json"
+    record.write_text(json.dumps({"rows": rows}))
+    for arguments, drawn in (
+        ([], folder / "collapse" / "pydoc.svg"),
+        ([f"--out={tmp_path / 'out'}"], tmp_path / "out" / "collapse-pydoc.svg"),
+    ):
+        finished = launch("plot", f"--results={folder}", "--format=svg", *arguments)
+        assert finished.out.splitlines()[0] == str(drawn)
+        assert "mobius after an epoch" in drawn.read_text("utf-8")
+    record.write_text("{")
+    damaged = launch("plot", f"--results={folder}")
+    assert damaged.status == 2 and f"{record} cannot be read" in damaged.err
 
 
 def test_what_cannot_be_drawn_is_refused(launch, workdirs, tmp_path):
