@@ -52,8 +52,8 @@ import tempfile
 import jax
 from IPython.display import Markdown, display
 
-from rilm_jax import config, recipes, results, terminal, training
-from rilm_jax.analysis import curves
+from rilm_jax import config, files, recipes, results, terminal, training
+from rilm_jax.analysis import collapse, curves, subspace
 from rilm_jax.errors import InputError
 from rilm_jax.results import findings, grids, hyperparameters, tying
 from rilm_jax.training.summary import circumstances
@@ -92,6 +92,21 @@ curves.learning_curves(results.best_curves(models), floor=floor, title=CORPUS)
 # %%
 sizes = {model: [run for _, run in found] for model, found in models.items()}
 curves.frontier(sizes, floor=floor, title=CORPUS)
+
+# %% [markdown]
+# ## How far contexts run to the boundary, and the spaces of W and L
+
+# %%
+norms = files.read_json(folder / "collapse" / "wikitext2.json", "clone the repository again")[
+    "rows"
+]
+display(Markdown(collapse.table(norms)))
+collapse.plot(norms)
+
+# %%
+distances = files.read_json(folder / "subspace" / "ptb.json", "clone the repository again")["rows"]
+display(Markdown(subspace.table(distances)))
+subspace.plot(distances)
 
 # %% [markdown]
 # ## One row again

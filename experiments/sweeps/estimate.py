@@ -111,6 +111,4 @@ def words(seconds: float | None) -> str:
     """A time as it is told: "about 3 min"."""
     if seconds is None:
         return "not known yet"
-    if seconds < 90:
-        return "about 1 min"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+    return f"about {max(1, round(seconds / 60))} min"
