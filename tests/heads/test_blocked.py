@@ -111,7 +111,7 @@ def test_value_and_gradients_equal_the_plain_loss(name, bias):
     got = jax.jit(functools.partial(loss_and_gradients, blocked_loss, link))(*args)
     wanted = jax.jit(functools.partial(loss_and_gradients, plain_loss, link))(*args)
     np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5)
-    assert_same(got[1], wanted[1])
+    assert_same(got[1], wanted[1], 3e-5)  # the gradient of the scale is a sum that cancels
 
 
 def test_a_positive_scale_is_right_too():
