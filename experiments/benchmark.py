@@ -46,12 +46,7 @@ def main() -> None:
     if _SHOW.value:
         if not path.is_file():
             raise InputError(f"{path} is not there; measure the suite first, without --show.")
-        try:
-            print(report.markdown(files.read_json(path, "measure the suite again")))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path} holds no record ({error}); measure the suite again."
-            ) from error
+        print(files.show_record(path, report.markdown, "measure the suite again"))
         return
     keep = bool(_OUT.value) or not _QUICK.value
     if keep:

@@ -13,13 +13,18 @@ beside their record, or all of them to --out.
 """
 
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
 from rilm_jax import commandline, config, files, markdown, results
 from rilm_jax.errors import InputError
 from rilm_jax.progress import bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _WORKDIR = flags.DEFINE_multi_string("workdir", [], "a trained run; to be repeated")
@@ -52,9 +57,8 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
     for name, plot in (("collapse", collapse.plot), ("subspace", subspace.plot)):
         for path in sorted((folder / name).glob("*.json")):
             beside = path if _OUT.value is None else out / f"{name}-{path.name}"
-            written.append(beside.with_suffix(f".{_FORMAT.value}"))
-            record = files.read_json(path, f"make it anew with {name}.py")
-            figures.save(plot(record["rows"]), written[-1])
+            made = _of_rows(path, plot)
+            written.append(figures.save(made, beside.with_suffix(f".{_FORMAT.value}")))
     runs = {p: s for p, s in results.read_all(folder).items() if p.parent.parent == folder}
     for corpus, vocab_size in results.vocabularies(runs):
         if not (models := results.best_by_title(runs, corpus, vocab_size)):
@@ -71,6 +75,12 @@ def _of_record(folder: Path, out: Path) -> list[Path]:
     if not written:
         raise InputError(f"{folder} holds no finished run to draw; collect one with table.py.")
     return written
+
+
+def _of_rows(path: Path, plot: Callable[[Sequence[Mapping[str, Any]]], "Figure"]) -> "Figure":
+    """The picture of a record in the folder of the launcher that makes it."""
+    advice = f"make it anew with {path.parent.name}.py"
+    return files.show_record(path, lambda record: plot(record["rows"]), advice)
 
 
 def _of_models(out: Path) -> list[Path]:
@@ -101,9 +111,9 @@ def _of_models(out: Path) -> list[Path]:
     likeliest = {name: top_k_words(*model, vocab, ids, 5) for name, model in models.items()}
     seed = "the first seed of each" if _SEED.value is None else f"seed {_SEED.value}"
     context = markdown.escaped(" ".join(vocab.decode(ids)))
-    prompt = [f"--prompt={_PROMPT.value}"] if _PROMPT.value else [f"--length={_LENGTH.value}"]
-    prompt += [] if _SEED.value is None else [f"--seed={_SEED.value}"]
-    arguments = [f"--workdir={path}" for path in _WORKDIR.value] + prompt
+    arguments = [f"--workdir={path}" for path in _WORKDIR.value]
+    arguments += [f"--prompt={_PROMPT.value}" if _PROMPT.value else f"--length={_LENGTH.value}"]
+    arguments += [] if _SEED.value is None else [f"--seed={_SEED.value}"]
     command = shlex.join(["python", "experiments/plot.py", *arguments])
     page = f"# Next words: {corpus}\n\nMade by `{command}`, {seed}: the likeliest words after "
     page += f"*{context}*, with their probability p and their geodesic distance d from the "

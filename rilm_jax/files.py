@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,19 @@ def read_json(path: Path, advice: str) -> Any:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); {advice}.") from error
+
+
+def show_record(path: Path, show: Callable[[Any], Any], advice: str) -> Any:
+    """show(record), for a record written by `write_record`.
+
+    Raises:
+      InputError: there is none, or it lacks what `show` reads; `advice` says what to do.
+    """
+    record = read_json(path, advice)
+    try:
+        return show(record)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no record ({error}); {advice}.") from error
 
 
 def check_writable(folder: Path, advice: str) -> None:

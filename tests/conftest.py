@@ -12,7 +12,8 @@ import pytest
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    # What one process has compiled the others read: they inherit the name from the first.
+    # What one process has compiled the others read: they inherit the name from the first. Under
+    # .ci/run, which names a folder itself, so do the runs that follow.
     _compiled = tempfile.TemporaryDirectory(prefix="rilm_compiled")
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

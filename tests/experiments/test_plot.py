@@ -78,6 +78,10 @@ def test_pictures_of_other_records_stand_beside_them_or_in_the_folder_given(
     record.write_text("{")
     damaged = launch("plot", f"--results={folder}")
     assert damaged.status == 2 and f"{record} cannot be read" in damaged.err
+    record.write_text("{}")
+    empty = launch("plot", f"--results={folder}")
+    assert empty.status == 2 and f"{record} holds no record" in empty.err
+    assert "make it anew with collapse.py" in empty.err
 
 
 def test_what_cannot_be_drawn_is_refused(launch, workdirs, tmp_path):

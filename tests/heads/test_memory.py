@@ -53,6 +53,32 @@ def test_memory_stays_under_a_sixteenth_of_one_table_of_scores(bias):
     assert 0 < analysis.temp_size_in_bytes <= 4 * n * vocab / 16
 
 
+def test_the_augmented_loss_never_holds_the_tables_of_scores():
+    """700 states and 33,278 words, as WikiText-2's full vocabulary has: by XLA's own account."""
+    config = ModelConfig(
+        backbone="lstm", head="tied", manifold="euclidean", vocab_size=33_278, dim=200, bias=True
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocked, "block_size", lambda vocab_size: 32)
+        model = build(config)
+        shapes = jax.eval_shape(model.init, jax.random.key(0))
+        states = jax.ShapeDtypeStruct((20, 35, 200), jnp.float32)
+        targets = jax.ShapeDtypeStruct((20, 35), jnp.int32)
+        weights = jax.ShapeDtypeStruct((20, 35), jnp.float32)
+
+        def step(params, states, targets, weights):
+            how = Augmentation(20.0)
+            return jax.value_and_grad(
+                lambda p: model.loss(p, states, targets, weights, augmentation=how)[0]
+            )(params)
+
+        compiled = jax.jit(step).lower(shapes, states, targets, weights).compile()
+    temporary = compiled.memory_analysis().temp_size_in_bytes
+    table = 700 * 33_278 * 4
+    gradients = sum(x.size for x in jax.tree.leaves(shapes)) * 4
+    assert temporary - gradients < table / 2
+
+
 @pytest.mark.parametrize("target_grad", [False, True], ids=["constant", "target_grad"])
 @pytest.mark.parametrize(
     ("head", "manifold"),
