@@ -23,6 +23,9 @@ _WHICH = flags.DEFINE_string("which", "best", "parameters: best (on validation) 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "folder with the run's corpus (or RILM_DATA_DIR)")
 flags.declare_key_flag("register")
 
+# At a spread of two or three nats, the standard error of a perplexity is below a tenth from here.
+_FEW = 1000
+
 
 def main() -> None:
     workdir = commandline.required(_WORKDIR, "runs/quickstart/hyprilm")
@@ -37,10 +40,9 @@ def main() -> None:
         text = None
         what, scores = f"{run.config.corpus} {_SPLIT.value}", scoring.score_split(run, _SPLIT.value)
     report = scoring.report(scores)
-    ended = "" if trained.has_ended(workdir) else ", of a run that has not ended"
     print(
         f"{what}: {report['n_targets']:,} targets, {report['unk_share']:.1%} of them <unk>\n"
-        f"{workdir}, {_WHICH.value} parameters{ended}\n"
+        f"{workdir}, {_WHICH.value} parameters{trained.caveat(workdir, run.config)}\n"
     )
     columns = [report["ppl"], report["ppl_non_unk"]]
     factors = run.config.rate_factors  # lanes, which have no mean
@@ -52,6 +54,8 @@ def main() -> None:
     if not factors:
         rows.append(["mean", *map(results.spread, columns)])
     print(terminal.table(["perplexity", "all targets", "non-<unk>"], rows))
+    if text is not None and report["n_targets"] < _FEW:
+        print(f"\nFewer than {_FEW:,} targets: another such text may well score far from this.")
     if text is not None and _WORST.value > 0:
         worst = scoring.worst_lines(scores, text, _WORST.value)
         rows = [[line.text, str(line.number), f"{line.nll:.2f}"] for line in worst]

@@ -62,8 +62,8 @@ def main() -> None:
         allow_unk=_ALLOW_UNK.value,
         prep=prep,
     )
-    if not trained.has_ended(workdir):
-        print(f"The run in {workdir} has not ended.", file=sys.stderr)
+    if caveat := trained.caveat(workdir, run.config):
+        print(f"{workdir}, {_WHICH.value} parameters{caveat}.", file=sys.stderr)
     if unknown:
         print(f"Read as <unk>, not being among the words: {', '.join(unknown)}.", file=sys.stderr)
     steps = itertools.islice(steps, _NUM_TOKENS.value)

@@ -89,28 +89,37 @@ def main() -> None:
             record=record,
             listener=_listener(workdir),
         )
-    run = next(iter(runs.values()))
+    run, summary = next(iter(runs.values())), next(iter(summaries.values()))
     seeds = f"{len(run.seeds)} seed{'s' if len(run.seeds) > 1 else ''}"
     print(
         f"{run.corpus}, {run.model.vocab_size} words: perplexity at the best validation epoch, "
-        f"{seeds}\n"
+        f"{seeds}"
     )
-    print(terminal.summary_table(summaries))
+    if (share := summary["corpus"].get("unk_share")) is not None:
+        print(f"<unk>, all other words, is {share:.1%} of the validation targets")
+    print("\n" + terminal.summary_table(summaries))
     print("\n" + "\n".join(str(workdir / "summary.json") for workdir in runs))
     if before:
         print(f"\nFinished before, not run again: {', '.join(before)}.")
     for name, summary in summaries.items():
-        if _is_above_unigram(summary):
-            said = (
-                f"{name} is above the unigram floor: {summary['steps']} steps taught it less than "
-                "how often words occur; give it more num_epochs, or more text."
+        if said := _advice(name, summary, run.num_epochs):
+            print("\n" + textwrap.fill(said, 80, break_long_words=False, break_on_hyphens=False))
+
+
+def _advice(name: str, summary: Mapping[str, Any], epochs: int) -> str | None:
+    """What to do about a model that is above a floor; the lowest it is above is named."""
+    score, floor = summary["best_valid_ppl"]["mean"], summary["floor"]
+    bars = {
+        "unigram": f"{summary['steps']:,} steps taught it less than how often words occur",
+        "kn5": "counts of five words in a row tell more of this text",
+    }
+    for bar, so in bars.items():
+        if score is not None and floor[bar] is not None and score > floor[bar]:
+            return (
+                f"{name} is above the {terminal.FLOORS[bar]}: {so}; give it more text, or more "
+                f"epochs, as in --config.num_epochs={2 * epochs} with another --workdir."
             )
-            print("\n" + textwrap.fill(said, 80, break_long_words=False))
-
-
-def _is_above_unigram(summary: Mapping[str, Any]) -> bool:
-    score, floor = summary["best_valid_ppl"]["mean"], summary["floor"]["unigram"]
-    return score is not None and floor is not None and score > floor
+    return None
 
 
 def _listener(workdir: Path) -> Callable[[Mapping[str, Any]], None]:

@@ -25,7 +25,7 @@ from ml_collections import ConfigDict, config_dict
 
 from rilm_jax import config, recipes
 from rilm_jax.config import RunConfig
-from rilm_jax.errors import InputError, unknown_name
+from rilm_jax.errors import InputError, nearest, unknown_name
 from rilm_jax.results import command_line
 
 #: Exit statuses: bad input (as argparse and the shell have it), and 128 + SIGINT.
@@ -302,14 +302,14 @@ def _sentence(error: flags.Error) -> str:
     if ours:  # what get_config raised, which ml_collections raises again with its traceback as text
         return str(ours[-1])
     if isinstance(error, flags.UnrecognizedFlagError):
-        if error.flagname in config.flat_fields() and "config" in flags.FLAGS:
-            name = error.flagname
+        own = [f.name for f in flags.FLAGS.get_key_flags_for_module(sys.argv[0])]
+        fields = config.flat_fields() if "config" in flags.FLAGS else {}
+        if (meant := nearest(error.flagname, [*own, *fields])) in fields:
             return (
-                f"--{name} is no flag; write --config.{name}=VALUE, or ,{name}=VALUE in the "
-                "configuration string."
+                f"--{error.flagname} is no flag; write --config.{meant}=VALUE, or ,{meant}=VALUE "
+                "in the configuration string."
             )
-        own = flags.FLAGS.get_key_flags_for_module(sys.argv[0])
-        return unknown_name("flag", f"--{error.flagname}", [f"--{f.name}" for f in own])
+        return unknown_name("flag", f"--{error.flagname}", [f"--{name}" for name in own])
     refused = re.match(r"flag --config\.(\w+)=(.*?): ", str(error), re.DOTALL)
     if refused:
         field, value = refused.groups()

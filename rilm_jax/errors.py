@@ -13,16 +13,23 @@ class InputError(ValueError):
 
 
 def unknown_name(what: str, name: Any, known: Iterable[str]) -> str:
-    """The sentence for a name that nobody knows, with the nearest one that somebody does.
+    """The sentence for a name that nobody knows, with the nearest one that somebody does."""
+    known = sorted(known)
+    near = nearest(name, known)
+    if near is not None and len(known) > 10:
+        return f"{what} {name!r} is unknown; did you mean {near!r}?"
+    hint = "it" if near is None else f"did you mean {near!r}? It"
+    return f"{what} {name!r} is unknown; {hint} must be one of {', '.join(known)}."
 
-    Nearest is one with these initials (`lr`), then one that holds the name (`epochs`), then one
-    that is spelt alike.
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that was meant, if there is one like it.
+
+    That is one with these initials (`lr`), then one that holds the name (`epochs`), then one that
+    is spelt alike.
     """
     known, text = sorted(known), str(name)
     initials = [n for n in known if "_" in n and text == "".join(w[:1] for w in n.split("_"))]
     holding = [n for n in known if len(text) > 3 and f"_{text}" in n]
     near = initials or holding or difflib.get_close_matches(text, known, n=1, cutoff=0.4)
-    if near and len(known) > 10:
-        return f"{what} {name!r} is unknown; did you mean {near[0]!r}?"
-    hint = f"did you mean {near[0]!r}? It" if near else "it"
-    return f"{what} {name!r} is unknown; {hint} must be one of {', '.join(known)}."
+    return near[0] if near else None

@@ -18,6 +18,7 @@ Source: Chen and Goodman, "An Empirical Study of Smoothing Techniques for Langua
 TR-10-98, Harvard, 1998 (sections 3 and 4.1).
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -130,30 +131,35 @@ def fit(tokens: ArrayLike, order: int, vocab_size: int) -> NGram:
     return NGram(unigram, tuple(levels))
 
 
-def floors(train: ArrayLike, evaluation: ArrayLike, vocab_size: int) -> dict[str, float]:
-    """Perplexities of the unigram and the 5-gram model on a split, by the shared protocol.
+def floors(
+    train: ArrayLike, splits: Mapping[str, ArrayLike], vocab_size: int
+) -> dict[str, dict[str, float]]:
+    """Perplexities of the unigram and the 5-gram model on each split, by the shared protocol.
 
     Args:
         train: [N] word ids to fit.
-        evaluation: [M] word ids to score, M >= 2; the M - 1 targets are all but the first.
+        splits: by name, [M] word ids to score, M >= 2; the M - 1 targets are all but the first.
         vocab_size: V.
 
     Returns:
-        `unigram` and `kn5` over all targets, `unigram_non_unk` and `kn5_non_unk` over those that
-        are not `<unk>` (nan if all are).
+        For every split `unigram` and `kn5` over all targets, `unigram_non_unk` and `kn5_non_unk`
+        over those that are not `<unk>` (nan if all are).
 
     Raises:
-        InputError: as `fit` does, for either stream; or evaluation has no target.
+        InputError: as `fit` does, for any of the streams; or a split has no target.
     """
     _check_positive("vocab_size", vocab_size)
     train = _as_stream(train, vocab_size, "train")
-    evaluation = _as_stream(evaluation, vocab_size, "evaluation")
-    if len(evaluation) < 2:
-        raise InputError("evaluation: one token has no target; give at least two.")
-    found = {}
-    for name, order in (("unigram", 1), ("kn5", 5)):
-        nll = fit(train, order, vocab_size).nll(evaluation)
-        found[name], found[f"{name}_non_unk"] = perplexity(nll, evaluation[1:])
+    streams = {name: _as_stream(split, vocab_size, name) for name, split in splits.items()}
+    for name, stream in streams.items():
+        if len(stream) < 2:
+            raise InputError(f"{name}: one token has no target; give at least two.")
+    found: dict[str, dict[str, float]] = {name: {} for name in streams}
+    for model, order in (("unigram", 1), ("kn5", 5)):
+        counts = fit(train, order, vocab_size)
+        for name, stream in streams.items():
+            score = perplexity(counts.nll(stream), stream[1:])
+            found[name] |= {model: score.all, f"{model}_non_unk": score.non_unk}
     return found
 
 

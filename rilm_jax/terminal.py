@@ -6,6 +6,9 @@ from typing import Any
 
 from rilm_jax.results import number, spread
 
+#: The floors of a summary, as they are called.
+FLOORS = {"unigram": "unigram", "kn5": "5-gram"}
+
 _WIDTH = 80
 
 
@@ -41,16 +44,17 @@ def summary_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
     """Perplexities at the best-validation epoch, mean and standard deviation over the seeds.
 
     Lanes (`rate_factors`) have a row each. The runs share a corpus and a vocabulary, whose n-gram
-    floors stand above them.
+    floors stand above them, that of the test split where the first run has told it.
 
     Args:
       summaries: what `rilm_jax.training.run` returns, by the name to print.
     """
-    header = ["model", "parameters", "valid ppl", "non-<unk>", "test ppl", "seconds"]
-    floor = next(iter(summaries.values()))["floor"]
+    header = ["model", "parameters", "valid ppl", "valid non-<unk>", "test ppl", "seconds"]
+    first = next(iter(summaries.values()))
+    valid, test = first["floor"], first.get("test_floor") or {}
     rows = [
-        [label, "", number(floor[key]), number(floor[f"{key}_non_unk"]), "", ""]
-        for key, label in (("unigram", "unigram"), ("kn5", "5-gram"))
+        [label, "", *map(number, (valid[key], valid[f"{key}_non_unk"], test.get(key))), ""]
+        for key, label in FLOORS.items()
     ]
     shown = ("best_valid_ppl", "best_valid_ppl_non_unk", "test_ppl")
     for label, summary in summaries.items():

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rilm_jax import checkpoint, data
+from rilm_jax import checkpoint, data, results
 from rilm_jax import model as models
 from rilm_jax.config import RunConfig
 from rilm_jax.data import CORPORA, Corpus, Vocabulary, prepare, pydoc, sources
@@ -84,6 +84,16 @@ def load_seed(
 def has_ended(workdir: str | Path) -> bool:
     """Whether the run was trained to its end; before, "best" and "last" are so only up to now."""
     return (Path(workdir) / "summary.json").exists()
+
+
+def caveat(workdir: str | Path, config: RunConfig) -> str:
+    """What is to follow "its parameters", of a run that has not ended; "" of one that has."""
+    if has_ended(workdir):
+        return ""
+    evaluated = results.curve(Path(workdir))
+    epoch = evaluated[-1]["epoch"] if evaluated else 0
+    of = "" if config.num_steps else f" of {config.num_epochs}"
+    return f", of a run that has not ended (epoch {epoch}{of})"
 
 
 def load_alike(

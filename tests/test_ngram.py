@@ -1,12 +1,15 @@
 import itertools
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rilm_jax import data, ngram
+from rilm_jax import data, ngram, results
 from rilm_jax.errors import InputError
 from rilm_jax.metrics import perplexity
+
+RECORD = Path(__file__).resolve().parents[1] / "experiments" / "results"
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -182,8 +185,10 @@ def test_arguments_are_left_alone_and_any_integer_type_does():
 
 def test_floors_are_the_perplexities_of_orders_one_and_five():
     train, evaluation = zipf_stream(1, 900, 12), zipf_stream(2, 300, 12)
-    got = ngram.floors(train, evaluation, 12)
+    both = ngram.floors(train, {"valid": evaluation, "test": evaluation[:200]}, 12)
+    got = both["valid"]
     assert set(got) == {"unigram", "unigram_non_unk", "kn5", "kn5_non_unk"}
+    assert both["test"] == ngram.floors(train, {"alone": evaluation[:200]}, 12)["alone"] != got
     for name, order in (("unigram", 1), ("kn5", 5)):
         nll = np.array(Reference(train, order, 12).nll(evaluation))
         assert got[name] == pytest.approx(np.exp(nll.mean()), rel=1e-12)
@@ -209,9 +214,9 @@ def test_refuses_bad_tokens(tokens, says):
     with pytest.raises(InputError, match=f"^tokens: .*{says}"):
         ngram.fit([0, 1, 2], 2, 3).nll(tokens)
     with pytest.raises(InputError, match=f"^train: .*{says}"):
-        ngram.floors(tokens, [0, 1], 3)
-    with pytest.raises(InputError, match=f"^evaluation: .*{says}"):
-        ngram.floors([0, 1], tokens, 3)
+        ngram.floors(tokens, {"valid": [0, 1]}, 3)
+    with pytest.raises(InputError, match=f"^test: .*{says}"):
+        ngram.floors([0, 1], {"valid": [0, 1], "test": tokens}, 3)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, None, "2"])
@@ -223,11 +228,11 @@ def test_refuses_bad_sizes(bad):
 
 
 def test_floors_refuse_a_split_without_a_target():
-    with pytest.raises(InputError, match="no target"):
-        ngram.floors([0, 1, 2], [0], 3)
+    with pytest.raises(InputError, match=r"^valid: .*no target"):
+        ngram.floors([0, 1, 2], {"valid": [0]}, 3)
 
 
-# Perplexities of the validation split.
+# Perplexities of the validation split, and those on record.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "vocab_size", "unigram", "bigram", "kn5", "kn5_non_unk"),
@@ -240,7 +245,14 @@ def test_floors_refuse_a_split_without_a_target():
 )
 def test_floors_of_the_corpora(corpora_dir, name, vocab_size, unigram, bigram, kn5, kn5_non_unk):
     loaded = data.load(name, vocab_size, corpora_dir)
-    got = ngram.floors(loaded.train, loaded.valid, vocab_size)
+    splits = {"valid": loaded.valid, "test": loaded.test}
+    found = ngram.floors(loaded.train, splits, vocab_size)
+    for path, run in results.read_all(RECORD).items():
+        if (run["config"]["corpus"], run["config"]["vocab_size"]) == (name, vocab_size):
+            assert run["floor"] == pytest.approx(found["valid"], rel=1e-9), path
+            if run.get("test_floor"):
+                assert run["test_floor"] == pytest.approx(found["test"], rel=1e-9), path
+    got = found["valid"]
     assert got["unigram"] == pytest.approx(unigram, abs=0.2)
     assert got["kn5"] == pytest.approx(kn5, abs=0.2)
     assert got["kn5_non_unk"] == pytest.approx(kn5_non_unk, abs=0.2)

@@ -34,9 +34,21 @@ def finished(**changes):
 
 def test_a_summary_is_printed_below_its_floors():
     lines = terminal.summary_table({"hyprilm": finished()}).splitlines()
-    assert lines[2].split() == ["unigram", "110.60", "-"]  # no target is a word: no floor there
+    assert lines[2].split() == [
+        "unigram",
+        "110.60",
+        "-",
+        "-",
+    ]  # no target is a word: no floor there
     assert lines[4].split()[:3] == ["hyprilm", "289,025", "25.00"]
     assert lines[4].split()[-2:] == ["-", "12"]
+
+
+def test_the_floors_of_the_test_split_stand_above_its_column():
+    told = finished(test_floor={"unigram": 109.7, "kn5": 35.3})
+    lines = terminal.summary_table({"hyprilm": told}).splitlines()
+    assert [line.split()[-1] for line in lines[2:4]] == ["109.70", "35.30"]
+    assert lines[2].index("109.70") + 6 == lines[0].index("test ppl") + 8
 
 
 def test_lanes_are_printed_one_by_one():

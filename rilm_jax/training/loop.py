@@ -376,7 +376,13 @@ class _Run:
                 [v if use else None for v, use in zip(values, usable, strict=True)]
             )
 
-        floors = ngram.floors(self.corpus.train, self.corpus.valid, config.model.vocab_size)
+        splits = {"valid": self.corpus.valid} | ({"test": self.corpus.test} if config.test else {})
+        floors = {
+            split: {name: v if np.isfinite(v) else None for name, v in of_split.items()}
+            for split, of_split in ngram.floors(
+                self.corpus.train, splits, config.model.vocab_size
+            ).items()
+        }
         results = {
             "params": sizes.count(jax.tree.map(lambda x: x[0], progress.state.params)),
             "steps": steps,
@@ -388,7 +394,8 @@ class _Run:
             "final_state_norm_max": over_seeds(final["state_norm_max"]),
             "test_ppl": over_seeds(test["ppl"]),
             "test_ppl_non_unk": over_seeds(test["ppl_non_unk"]),
-            "floor": {name: v if np.isfinite(v) else None for name, v in floors.items()},
+            "floor": floors["valid"],
+            "test_floor": floors.get("test"),
             "frozen": [
                 {"seed": seed, "step": int(step), "grad_norm": repr(float(norm))}
                 for seed, step, norm in zip(

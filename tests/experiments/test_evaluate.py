@@ -46,7 +46,8 @@ def test_a_split_is_printed_for_each_seed_and_their_mean(launch, opened):
     assert (finished.status, finished.err) == (0, "")
     assert opened == [("somewhere", "best", "data", True)]
     assert finished.out.startswith("ptb test: 29 targets, 13.8% of them <unk>\n")
-    assert "somewhere, best parameters, of a run that has not ended\n" in finished.out
+    told = "somewhere, best parameters, of a run that has not ended (epoch 0 of 10)\n"
+    assert told in finished.out and "Fewer than" not in finished.out
     rows = {line[:10].strip(): line.split() for line in finished.out.splitlines()}
     per_seed = [float(rows[f"seed {seed}"][2]) for seed in SEEDS]
     assert float(rows["mean"][1]) == pytest.approx(np.mean(per_seed), abs=0.01)
@@ -62,6 +63,7 @@ def test_a_text_is_printed_with_its_worst_lines(launch, opened, tmp_path):
     finished = launch("evaluate", "--workdir=x", f"--text={text}", "--worst=2")
     assert finished.status == 0, finished.err
     assert f"{text}: 50 targets, 2.0% of them <unk>" in finished.out
+    assert "Fewer than 1,000 targets: another such text may" in finished.out
     worst = finished.out.partition("the worst lines")[2].splitlines()[2:]
     assert len(worst) == 2
     assert float(worst[0].split()[-1]) >= float(worst[1].split()[-1])
@@ -69,6 +71,8 @@ def test_a_text_is_printed_with_its_worst_lines(launch, opened, tmp_path):
     table = finished.out[finished.out.index("the worst lines") :]
     assert max(map(len, table.splitlines())) <= 80
     assert "worst" not in launch("evaluate", "--workdir=x", f"--text={text}", "--worst=0").out
+    text.write_text("the cat sat\n" * 250 + "the")
+    assert "Fewer than" not in launch("evaluate", "--workdir=x", f"--text={text}").out
 
 
 @pytest.mark.parametrize(

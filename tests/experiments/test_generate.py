@@ -1,5 +1,7 @@
 """The generation launcher, on a model made here."""
 
+import json
+
 import jax
 import pytest
 
@@ -82,8 +84,11 @@ def test_unknown_words_are_told_on_stderr(launch, opened):
 
 def test_a_run_that_has_not_ended_is_said_to_be_one(launch, opened, tmp_path):
     (tmp_path / "x" / "summary.json").unlink()
+    evaluated = [{"split": split, "epoch": 3} for split in ("train", "valid")]
+    (tmp_path / "x" / "metrics.jsonl").write_text("".join(json.dumps(e) + "\n" for e in evaluated))
     finished = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1", "--top_k=2")
-    assert (finished.status, finished.err) == (0, "The run in x has not ended.\n")
+    told = "x, best parameters, of a run that has not ended (epoch 3 of 10).\n"
+    assert (finished.status, finished.err) == (0, told)
 
 
 @pytest.mark.parametrize("extra", [["--top_k=6"], ["--top_k=0"]])

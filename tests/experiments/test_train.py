@@ -38,6 +38,8 @@ def runs(monkeypatch):
             "best_valid_ppl_non_unk": score,
             "test_ppl": score,
             "floor": {"unigram": 110.6, "kn5": 36.3, "unigram_non_unk": 300, "kn5_non_unk": 80.8},
+            "test_floor": {"unigram": 109.5, "kn5": 35.9},
+            "corpus": {"unk_share": 0.261},
             "wall_seconds": 12.4,
         }
 
@@ -54,7 +56,12 @@ def test_without_arguments_both_rilms_train_on_the_embedded_corpus(launch, runs)
     ]
     assert [call.run.model.manifold for call in runs] == ["poincare", "euclidean"]
     assert all(call.run.corpus == "pydoc" and len(call.run.seeds) == 5 for call in runs)
-    for printed in ("unigram", "110.60", "hyprilm", "flatrilm", "289,025", "30.50 +- 0.71"):
+    shown = ("unigram", "110.60", "109.50", "hyprilm", "flatrilm", "289,025", "30.50 +- 0.71")
+    for printed in (
+        *shown,
+        "valid non-<unk>",
+        "<unk>, all other words, is 26.1% of the validation",
+    ):
         assert printed in finished.out
     assert max(map(len, finished.out.splitlines())) <= 80
 
@@ -187,6 +194,8 @@ def test_seeds_are_overridden_in_either_spelling(launch, runs, seeds):
         (["--config"], "Missing value for flag --config"),
         (["--wrkdir=x"], "did you mean '--workdir'"),
         (["--num_epochs=2"], "write --config.num_epochs=VALUE"),
+        (["--epochs=2"], "--epochs is no flag; write --config.num_epochs=VALUE, or ,num_epochs="),
+        (["--lr=0.1"], "write --config.learning_rate=VALUE"),
         ([f"{PYDOC}:hyprilm,lr=0.1"], "did you mean 'learning_rate'"),
         ([f"{PYDOC}:hyprilm,epochs=3"], "did you mean 'num_epochs'"),
         ([f"{PYDOC}:hyprilm,seeds=42,43"], "have a plus between them, seeds=A+43"),
@@ -305,13 +314,16 @@ def test_it_runs_as_a_program_from_any_folder(tmp_path):
 def test_what_was_finished_before_and_what_learned_nothing_is_said(launch, runs, tmp_path):
     workdir = tmp_path / "mine"
     first = launch("train", PYDOC, f"--workdir={workdir}")
-    assert "Finished before" not in first.out and "floor:" not in first.out
+    assert "Finished before" not in first.out and "is above" not in first.out
     workdir.mkdir()
     (workdir / "summary.json").touch()
     runs.worst = 200.0
     again = launch("train", PYDOC, f"--workdir={workdir}")
     assert "Finished before, not run again: mine." in again.out
-    assert "mine is above the unigram floor: 9 steps" in again.out
+    assert "mine is above the unigram: 9 steps" in again.out
+    assert "--config.num_epochs=12 with another" in again.out
+    runs.worst = 40.0
+    assert "mine is above the 5-gram: counts" in launch("train", PYDOC, f"--workdir={workdir}").out
     assert all(len(line) <= 80 for line in again.out.splitlines() if str(tmp_path) not in line)
 
 

@@ -35,6 +35,7 @@ def summary(corpus="wikitext2", string="hyprilm", n=5, best=30.0, **changes):
         "test_ppl": score(*(best - 1 for _ in range(n))),
         "test_ppl_non_unk": score(*(best + 9 for _ in range(n))),
         "floor": {"unigram": 110.6, "kn5": 36.3, "unigram_non_unk": 300.0, "kn5_non_unk": 80.8},
+        "test_floor": {"unigram": 109.7, "kn5": 35.3},
         "corpus": {},
         "tokens_per_second": 123_456.7,
         "wall_seconds": 100.0,
@@ -92,7 +93,8 @@ def test_a_row_says_what_was_run_and_what_came_out(record):
         "test, non-`<unk>`": "39.00 ± 0.00",
         "paper, valid": "54.2 ± 0.2",
         "5-gram, valid": "36.30",
-        "5-gram, non-`<unk>`": "80.80",
+        "5-gram, valid, non-`<unk>`": "80.80",
+        "5-gram, test": "35.30",
         "tokens/s": "123,457 (Some Accelerator)",
         "command": "`python experiments/train.py "
         "--config=experiments/configs/wikitext2.py:hyprilm`",
