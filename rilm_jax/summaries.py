@@ -1,5 +1,6 @@
-"""What everybody may rely on in a run's summary.json."""
+"""What everybody may rely on in a run's summary.json and metrics.jsonl."""
 
+import json
 import types
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,23 @@ def read(path: Path, advice: str) -> dict[str, Any]:
     if wrong := _wrong(summary):
         raise InputError(f"{path} is no summary of a run ({wrong} is missing or wrong); {advice}.")
     return summary
+
+
+def evaluations(path: Path, advice: str, split: str = "valid") -> list[dict[str, Any]]:
+    """The evaluations of a split in a file of metrics, in order; none where there is no file.
+
+    Each has `step`, `epoch` and, a list over seeds, `nll`, `ppl` and `ppl_non_unk`.
+
+    Raises:
+      InputError: a file that holds no metrics; `advice` says what to do.
+    """
+    if not path.is_file():
+        return []
+    try:
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        return [line for line in lines if line["split"] == split]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} holds no metrics ({error}); {advice}.") from error
 
 
 def _wrong(summary: Any) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rilm_jax import checkpoint, data, results
+from rilm_jax import checkpoint, data, summaries
 from rilm_jax import model as models
 from rilm_jax.config import RunConfig
 from rilm_jax.data import CORPORA, Corpus, Vocabulary, prepare, pydoc, sources
@@ -90,8 +90,11 @@ def caveat(workdir: str | Path, config: RunConfig) -> str:
     """What is to follow "its parameters", of a run that has not ended; "" of one that has."""
     if has_ended(workdir):
         return ""
-    evaluated = results.curve(Path(workdir))
-    epoch = evaluated[-1]["epoch"] if evaluated else 0
+    try:
+        evaluated = summaries.evaluations(Path(workdir) / "metrics.jsonl", "start it again")
+        epoch = evaluated[-1]["epoch"] if evaluated else 0
+    except InputError:  # its last line may have been cut off by a kill
+        return ", of a run that has not ended"
     of = "" if config.num_steps else f" of {config.num_epochs}"
     return f", of a run that has not ended (epoch {epoch}{of})"
 

@@ -1,7 +1,6 @@
 """Finished runs on record: experiments/results/CORPUS/NAME.json, each as the run wrote it."""
 
 import difflib
-import json
 import shlex
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -37,20 +36,13 @@ def read_all(folder: Path) -> dict[Path, dict[str, Any]]:
 def curve(path: Path, split: str = "valid") -> list[dict[str, Any]]:
     """The evaluations of a run, in order: of one on record, by its summary, or of a work directory.
 
-    Each has `step`, `epoch` and, a list over seeds, `nll`, `ppl` and `ppl_non_unk`. Empty where no
-    metrics are on record.
+    Empty where no metrics are on record; `summaries.evaluations` says what each holds.
 
     Raises:
       InputError: a file that holds no metrics.
     """
     metrics = path / "metrics.jsonl" if path.is_dir() else path.with_suffix(".jsonl")
-    if not metrics.is_file():
-        return []
-    try:
-        lines = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()]
-        return [line for line in lines if line["split"] == split]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{metrics} holds no metrics ({error}); collect the run again.") from error
+    return summaries.evaluations(metrics, "collect the run again", split)
 
 
 def find_two(folder: Path, names: str) -> tuple[Path, Path]:

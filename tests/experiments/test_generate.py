@@ -89,6 +89,11 @@ def test_a_run_that_has_not_ended_is_said_to_be_one(launch, opened, tmp_path):
     finished = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1", "--top_k=2")
     told = "x, best parameters, of a run that has not ended (epoch 3 of 10).\n"
     assert (finished.status, finished.err) == (0, told)
+    with open(tmp_path / "x" / "metrics.jsonl", "a") as metrics:
+        metrics.write('{"split": "va')  # cut off by a kill
+    damaged = launch("generate", "--workdir=x", "--prompt=the", "--num_tokens=1", "--top_k=2")
+    told = "x, best parameters, of a run that has not ended.\n"
+    assert (damaged.status, damaged.err) == (0, told)
 
 
 @pytest.mark.parametrize("extra", [["--top_k=6"], ["--top_k=0"]])
